@@ -25,9 +25,8 @@ fn cell_estimates(label: &str, parts: &[Run]) -> Vec<CellEstimate> {
             let Units { level, units } = units(&values);
             let mut estimate = mean(&Unit::values(&units), USUAL_CONFIDENCE).ok()?;
             // Student's interval knows no bounds, the quantity does.
-            estimate.interval = estimate.interval.map(|interval| Interval {
-                low: interval.low.max(0.0),
-                high: interval.high.min(quantity.most()),
+            estimate.interval = estimate.interval.map(|interval| {
+                Interval::new(interval.low.max(0.0), interval.high.min(quantity.most()))
             });
             Some(CellEstimate {
                 cell: label.to_owned(),

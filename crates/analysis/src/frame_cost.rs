@@ -77,10 +77,7 @@ fn weighted(points: &[FrameTime], weight: impl Fn(&FrameTime) -> f64) -> CostRan
             |point, _| f64::midpoint(point.time.low, point.time.high),
             true,
         ),
-        interval: Interval {
-            low: sum(end, false),
-            high: sum(end, true),
-        },
+        interval: Interval::new(sum(end, false), sum(end, true)),
     }
 }
 

@@ -46,7 +46,7 @@ pub fn write_document<D: Document>(path: &Path, document: &D) -> Result<()> {
 }
 
 fn format_of<D: Document>(path: &Path) -> Result<DocumentFormat, Failure> {
-    let named = D::FORMATS.iter().map(|format| (format.ending(), *format));
+    let named = D::FORMATS.iter().map(|format| (format.as_str(), *format));
     by_ending(path, named)
 }
 

@@ -14,11 +14,12 @@ pub use files::{
 };
 pub use import::{import_logs, import_tables, is_run_document, read_logs, unless_interrupted};
 pub use linerate_analysis::conclude;
+pub use linerate_model::listing::{Entry, Figure, StoreEntry, StoredRun};
+pub use linerate_store::Store;
 pub use linerate_store::import::{
     Columns, Findings, HgrmHint, Hints, ImportError, QUANTITIES, UnitStep, tools,
 };
-pub use linerate_store::{Entry, Figure, Store, StoreEntry};
-pub use listing::{Filter, StoredRun, list, listing_json};
+pub use listing::{Filter, list, listing_json};
 
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};

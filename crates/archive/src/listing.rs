@@ -1,58 +1,11 @@
 //! Which runs a store has.
 
 use anyhow::Result;
+use linerate_model::listing::{Entry, Figure, StoredRun};
 use linerate_model::run::{RunKind, RunStatus};
-use linerate_report::{ListedEntry, ListedResult, ListedRun};
-use linerate_store::{Entry, Figure, Store, StoreEntry};
+use linerate_store::Store;
 use serde_json::json;
 use std::collections::BTreeMap;
-
-/// A stored run with what the user keeps beside it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoredRun {
-    /// The run.
-    pub listed: StoreEntry,
-    /// What it is called.
-    pub tags: Vec<String>,
-    /// The note on it.
-    pub note: Option<String>,
-}
-
-impl StoredRun {
-    /// What lists show of it.
-    pub fn shown(&self) -> ListedRun<'_> {
-        let entry = match &self.listed.entry {
-            Entry::Broken { reason } => ListedEntry::Broken { reason },
-            Entry::Run(run) => ListedEntry::Run {
-                kind: run.kind,
-                status: run.status,
-                title: run.title.as_deref(),
-                started: run.started.as_ref(),
-                result: match run.result {
-                    Some(Figure::MedianReceived(_)) | None if run.parts > 0 => {
-                        ListedResult::Parts(run.parts)
-                    }
-                    Some(Figure::Received(rate) | Figure::MedianReceived(rate)) => {
-                        ListedResult::Received(rate)
-                    }
-                    Some(Figure::FrameLowerBound { frame, rate }) => {
-                        ListedResult::FrameLowerBound { frame, rate }
-                    }
-                    Some(Figure::LowerBound(rate)) => ListedResult::LowerBound(rate),
-                    Some(Figure::MedianNs(ns)) => ListedResult::MedianNs(ns),
-                    None => ListedResult::None,
-                },
-                limit: run.limit.as_ref().map(|(_, name)| name.as_str()),
-            },
-        };
-        ListedRun {
-            id: &self.listed.id,
-            entry,
-            tags: &self.tags,
-            note: self.note.as_deref(),
-        }
-    }
-}
 
 /// Which runs are listed; all that is given must hold.
 #[derive(Debug, Clone, Default)]

@@ -37,20 +37,17 @@ pub(crate) fn measured_both(
     output: &OutputArgs,
     work: impl Fn(&mut Context<'_>, Direction) -> Result<Run>,
 ) -> Result<ExitCode> {
-    const BOTH: [(Direction, &str); 2] = [
-        (Direction::Forward, "forward"),
-        (Direction::Reverse, "reverse"),
-    ];
+    const BOTH: [Direction; 2] = [Direction::Forward, Direction::Reverse];
     let (mut runs, mut unsaved) = (Vec::new(), None);
     let measured = in_context(output, |context| {
-        for (direction, name) in BOTH {
+        for direction in BOTH {
             if context.interrupted() {
                 break;
             }
             context.title = output
                 .title
                 .as_ref()
-                .map(|title| format!("{title}, {name}"));
+                .map(|title| format!("{title}, {direction}"));
             let run = work(context, direction);
             unsaved = unsaved.take().or_else(|| context.unsaved.take());
             runs.push(run?);

@@ -1,8 +1,8 @@
 //! Pure: the rows of a run document.
 
 use linerate_model::BitRate;
-use linerate_model::run::{Run, RunStatus, Trial};
-use linerate_model::spec::Direction;
+use linerate_model::run::{Run, Trial};
+use linerate_model::units::float;
 
 /// Place of trials that are the run's own and of none of its parts.
 const OWN: i32 = -1;
@@ -63,11 +63,7 @@ pub(crate) fn rows(run: &Run) -> Result<Vec<TrialRow>, String> {
 
 /// How a run ended, in a word.
 pub(crate) const fn status(run: &Run) -> &'static str {
-    match run.status {
-        RunStatus::Complete => "complete",
-        RunStatus::Incomplete => "incomplete",
-        RunStatus::Invalid => "invalid",
-    }
+    run.status.as_str()
 }
 
 /// What measured a run, and its version.
@@ -87,11 +83,7 @@ fn of_run(run: &Run, part: i32, started: i64, rows: &mut Vec<TrialRow>) {
             part,
             trial: number(at),
             kind: run.kind().as_str(),
-            direction: match trial.direction {
-                Direction::Forward => "forward",
-                Direction::Reverse => "reverse",
-                Direction::Duplex => "duplex",
-            },
+            direction: trial.direction.as_str(),
             sender: ends.map(|(sender, _)| sender.to_owned()),
             receiver: ends.map(|(_, receiver)| receiver.to_owned()),
             repetition: place.and_then(|place| i32::try_from(place.repetition).ok()),
@@ -116,9 +108,8 @@ fn loss(trial: &Trial) -> Option<f64> {
     ratio.get().is_finite().then(|| ratio.get())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far below 2⁵³ ns")]
 fn quantile(trial: &Trial, q: f64) -> Option<f64> {
-    trial.delay()?.quantile_ns(q).map(|ns| ns as f64)
+    trial.delay()?.quantile_ns(q).map(float)
 }
 
 /// Documents of more than 2³¹ parts are not read.
@@ -133,7 +124,7 @@ mod tests {
     use linerate_model::run::{
         ByteStreamResult, Config, RunKind, RunWork, StudyPlace, Tool, TrialWork,
     };
-    use linerate_model::spec::Transport;
+    use linerate_model::spec::{Direction, Transport};
 
     fn part(cell: &str, started: i64, rates: &[u64]) -> Run {
         let mut run = Run::new("part", RunKind::Tcp, Tool::linerate("1"));

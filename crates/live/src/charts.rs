@@ -24,27 +24,16 @@ pub(crate) struct Curve {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// Meaning of a curve; determines its colour and legend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CurveRole {
-    Forward,
-    Reverse,
-    /// Ideal: everything intended is received.
-    Ideal,
-    Median,
-    P99,
-}
-
-impl CurveRole {
-    /// Legend; empty where there is one curve only.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Forward => "→",
-            Self::Reverse => "←",
-            Self::Ideal => "all of it",
-            Self::Median => "p50",
-            Self::P99 => "p99",
-        }
+linerate_model::named_enum! {
+    /// Meaning of a curve; determines its colour and legend.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum CurveRole {
+        Forward = "→",
+        Reverse = "←",
+        /// Ideal: everything intended is received.
+        Ideal = "all of it",
+        Median = "p50",
+        P99 = "p99",
     }
 }
 

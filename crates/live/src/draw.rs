@@ -39,7 +39,7 @@ pub fn render(live: &Live, area: Rect, buffer: &mut Buffer) {
     charts(live, places.charts, buffer);
     paths(live, places.paths, buffer);
     for panel in Panel::ALL {
-        scrolling(live, panel, places.panels[panel.index()], buffer);
+        scrolling(live, panel, places.panels[panel as usize], buffer);
     }
     panels::footer(live).render(places.footer, buffer);
 }
@@ -51,8 +51,8 @@ impl Live {
         let Some(places) = Places::within(self, Rect::new(0, 0, width, height)) else {
             return;
         };
-        let most = hidden(self, panel, inner(places.panels[panel.index()]));
-        let at = self.scrolled[panel.index()].min(most);
+        let most = hidden(self, panel, inner(places.panels[panel as usize]));
+        let at = self.scrolled[panel as usize].min(most);
         let down = match by {
             // The log is scrolled up from its end.
             Scroll::Lines(lines) if panel == Panel::Log => {
@@ -63,7 +63,7 @@ impl Live {
             Scroll::End if panel != Panel::Log => most,
             Scroll::Begin | Scroll::End => 0,
         };
-        self.scrolled[panel.index()] = down.min(most);
+        self.scrolled[panel as usize] = down.min(most);
     }
 }
 
@@ -72,7 +72,7 @@ struct Places {
     header: Rect,
     charts: Rect,
     paths: Rect,
-    /// By [`Panel::index`].
+    /// By [`Panel`].
     panels: [Rect; Panel::ALL.len()],
     footer: Rect,
 }
@@ -140,15 +140,10 @@ fn hidden(live: &Live, panel: Panel, area: Rect) -> u16 {
 fn scrolling(live: &Live, panel: Panel, area: Rect, buffer: &mut Buffer) {
     let below = inner(area);
     let most = hidden(live, panel, below);
-    let scrolled = live.scrolled[panel.index()].min(most);
+    let scrolled = live.scrolled[panel as usize].min(most);
     let top = match panel {
         Panel::Log => most - scrolled,
         Panel::Ledger | Panel::Cpu => scrolled,
-    };
-    let name = match panel {
-        Panel::Log => "log",
-        Panel::Ledger => "ledger",
-        Panel::Cpu => "CPU by core",
     };
     let more = match (top, most - top) {
         (0, 0) => String::new(),
@@ -156,7 +151,7 @@ fn scrolling(live: &Live, panel: Panel, area: Rect, buffer: &mut Buffer) {
         (0, after) => format!(" ↓{after}"),
         (above, after) => format!(" ↑{above} ↓{after}"),
     };
-    let title = Span::from(format!("{name}{more} "));
+    let title = Span::from(format!("{panel}{more} "));
     let title = if live.focus == panel {
         title.bold().underlined()
     } else {
@@ -222,7 +217,7 @@ fn chart(plot: &Plot, area: Rect, buffer: &mut Buffer) {
     if plot.curves.len() > 1 {
         let names = plot.curves.iter();
         title.extend(
-            names.map(|curve| Span::from(format!("{} ", curve.role.name())).fg(colour(curve.role))),
+            names.map(|curve| Span::from(format!("{} ", curve.role)).fg(colour(curve.role))),
         );
     }
     let datasets = plot.curves.iter().map(dataset).collect();
@@ -253,6 +248,6 @@ fn axis(range: &Range) -> Axis<'_> {
 pub(crate) fn panel_area(live: &Live, (width, height): (u16, u16)) -> Rect {
     let places = Places::within(live, Rect::new(0, 0, width, height));
     places.map_or(Rect::ZERO, |places| {
-        inner(places.panels[live.focus.index()])
+        inner(places.panels[live.focus as usize])
     })
 }

@@ -48,28 +48,17 @@ pub(crate) enum Phase {
     Following(RunKind),
 }
 
-/// A panel that scrolls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Panel {
-    /// Messages and trials, newest last.
-    #[default]
-    Log,
-    /// Where packets were lost, and other counters of each place.
-    Ledger,
-    /// Busy share of each core.
-    Cpu,
-}
-
-impl Panel {
-    /// All panels, in Tab order.
-    pub(crate) const ALL: [Self; 3] = [Self::Log, Self::Ledger, Self::Cpu];
-
-    pub(crate) const fn index(self) -> usize {
-        match self {
-            Self::Log => 0,
-            Self::Ledger => 1,
-            Self::Cpu => 2,
-        }
+linerate_model::named_enum! {
+    /// A panel that scrolls.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub(crate) enum Panel {
+        /// Messages and trials, newest last.
+        #[default]
+        Log = "log",
+        /// Where packets were lost, and other counters of each place.
+        Ledger = "ledger",
+        /// Busy share of each core.
+        Cpu = "CPU by core",
     }
 }
 
@@ -186,7 +175,7 @@ impl Live {
     /// Focuses the next panel, or with `false` the previous one.
     pub fn focus(&mut self, next: bool) {
         let step = if next { 1 } else { Panel::ALL.len() - 1 };
-        self.focus = Panel::ALL[(self.focus.index() + step) % Panel::ALL.len()];
+        self.focus = Panel::ALL[(self.focus as usize + step) % Panel::ALL.len()];
     }
 
     fn show_path(&mut self, trial: &Trial, why: &str) {

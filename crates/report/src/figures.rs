@@ -269,10 +269,7 @@ fn mean(values: &[f64]) -> Estimate {
         let squares: f64 = values.iter().map(|value| (value - point).powi(2)).sum();
         let error = (squares / (count - 1.0) / count).sqrt();
         let t = T_95.get(values.len() - 2).copied().unwrap_or(1.960);
-        Interval {
-            low: (point - t * error).max(0.0),
-            high: point + t * error,
-        }
+        Interval::new((point - t * error).max(0.0), point + t * error)
     });
     Estimate {
         point,
@@ -372,10 +369,7 @@ mod tests {
     #[test]
     fn a_rounded_value_shows_its_rounding_and_a_mean_its_interval() {
         let unit = Unit::for_rate(127e6);
-        let rounding = Interval {
-            low: 126.5e6,
-            high: 127.5e6,
-        };
+        let rounding = Interval::new(126.5e6, 127.5e6);
         let one = Value::from_observations(&[(127e6, Some(rounding))]).unwrap();
         assert_eq!(one.number(unit), "127 (126.5–127.5)");
         let two = Value::from_observations(&[(100e6, None), (102e6, None)]).unwrap();

@@ -166,7 +166,7 @@ fn latency(run: &Run) -> Vec<Headline> {
             figure,
             about: format!(
                 "{what} {}{p99} ({})",
-                words::delay_of(delay.of),
+                delay.of.as_str(),
                 crate::charts::trial_name(run, trial)
             ),
         })

@@ -57,9 +57,9 @@ pub use reproduction::{Answer, JudgedReproduction};
 pub use story::title;
 pub use table::{Cell, Table};
 pub use text::{
-    ListedEntry, ListedResult, ListedRun, LiveInterval, Whereabouts, details_text,
-    explanation_text, interval_heading, interval_line, listed_figure, listing_text, sparkline,
-    summaries_text, summary_text, to_the_minute, trial_heading, trial_line,
+    LiveInterval, Whereabouts, details_text, explanation_text, interval_heading, interval_line,
+    listed_figure, listing_text, sparkline, summaries_text, summary_text, to_the_minute,
+    trial_heading, trial_line,
 };
 pub use trend::{Trend, TrendChange, TrendFigure, TrendPoint, TrendSeries};
 pub use words::{agent_event, progress};

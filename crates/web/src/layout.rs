@@ -3,25 +3,17 @@
 use linerate_report::figures::clean;
 use maud::{DOCTYPE, Markup, html};
 
-/// The parts of the site, in the order of its navigation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    Runs,
-    Trends,
-    Test,
+linerate_model::named_enum! {
+    /// The parts of the site, in the order of its navigation.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Part {
+        Runs = "Runs",
+        Trends = "Trends",
+        Test = "Test",
+    }
 }
 
 impl Part {
-    const ALL: [Self; 3] = [Self::Runs, Self::Trends, Self::Test];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Runs => "Runs",
-            Self::Trends => "Trends",
-            Self::Test => "Test",
-        }
-    }
-
     const fn path(self) -> &'static str {
         match self {
             Self::Runs => "/",
@@ -89,7 +81,7 @@ fn bar(current: Option<Part>) -> Markup {
             nav aria-label="Site" {
                 ul {
                     @for part in Part::ALL {
-                        li { a href=(part.path()) aria-current=[(current == Some(part)).then_some("page")] { (part.name()) } }
+                        li { a href=(part.path()) aria-current=[(current == Some(part)).then_some("page")] { (part.as_str()) } }
                     }
                 }
             }

@@ -4,7 +4,7 @@
 //! - One-way delay: RFC 7679; its delay variation: RFC 3393, RFC 5481
 
 use super::{Ends, streams};
-use crate::clocks::{Bounds, Fit, near};
+use crate::clocks::{Bounds, Fit, float, near};
 use linerate_model::Histogram;
 use linerate_model::one_way::{
     ClockIdentity, ClockMethod, ClockRelation, Ipdv, OneWay, Passage, SignedHistogram, Transits,
@@ -269,14 +269,6 @@ pub(super) fn rtp_jitter(ends: &Ends<'_>) -> Option<u64> {
     streams(ends.receiver)
         .filter_map(|stream| stream.work.rtp_jitter_ns())
         .max()
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "nanoseconds of a day are far below 2^53"
-)]
-const fn float(nanos: i64) -> f64 {
-    nanos as f64
 }
 
 #[expect(

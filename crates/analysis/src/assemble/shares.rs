@@ -6,6 +6,7 @@
 use super::Ends;
 use linerate_model::run::{RateQuantiles, StreamShare, StreamShares};
 use linerate_model::sample::EndpointReport;
+use linerate_model::units::float;
 use linerate_model::{BitRate, ByteCount, PacketCount};
 
 /// Streams with the lowest rates that are named.
@@ -87,14 +88,10 @@ fn quantiles(sorted: &[StreamShare]) -> Option<RateQuantiles> {
 }
 
 /// Jain's index of the counts; `None` if all are zero.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "an index needs no more than the 53 bits of its counts"
-)]
 fn fairness(counts: &[u64]) -> Option<f64> {
-    let sum: f64 = counts.iter().map(|count| *count as f64).sum();
-    let squares: f64 = counts.iter().map(|count| (*count as f64).powi(2)).sum();
-    (squares > 0.0).then(|| sum * sum / (counts.len() as f64 * squares))
+    let sum: f64 = counts.iter().map(|count| float(*count)).sum();
+    let squares: f64 = counts.iter().map(|count| float(*count).powi(2)).sum();
+    (squares > 0.0).then(|| sum * sum / (float(counts.len() as u64) * squares))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Figures as engineers write them: rates, counts, shares and times with their units.
 
+pub(crate) use linerate_model::quantity::nanoseconds as time;
 use linerate_model::{BitRate, Ratio};
 use std::time::Duration;
 
@@ -24,16 +25,6 @@ pub(super) fn count(n: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// `23.4 µs`.
-pub(crate) fn time(nanos: f64) -> String {
-    match nanos.abs() {
-        n if n >= 1e9 => format!("{:.2} s", nanos / 1e9),
-        n if n >= 1e6 => format!("{:.2} ms", nanos / 1e6),
-        n if n >= 1e3 => format!("{:.1} µs", nanos / 1e3),
-        _ => format!("{nanos:.0} ns"),
-    }
 }
 
 /// A 64-bit count of nanoseconds for arithmetic.

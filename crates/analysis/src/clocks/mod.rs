@@ -259,6 +259,6 @@ pub(crate) const fn near(value: u64, base: u64) -> i64 {
     clippy::cast_precision_loss,
     reason = "nanoseconds of a day are far below 2^53"
 )]
-const fn float(nanos: i64) -> f64 {
+pub(crate) const fn float(nanos: i64) -> f64 {
     nanos as f64
 }

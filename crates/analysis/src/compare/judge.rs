@@ -320,9 +320,8 @@ fn single(both: &Both, on: On, margin: f64) -> Option<Untested> {
             (Some(estimate(b.point / a.point, interval, n)), None)
         }
         On::Differences => {
-            let interval = wide.map(|(first, second)| Interval {
-                low: second.low - first.high,
-                high: second.high - first.low,
+            let interval = wide.map(|(first, second)| {
+                Interval::new(second.low - first.high, second.high - first.low)
             });
             (None, Some(estimate(b.point - a.point, interval, n)))
         }
@@ -372,19 +371,15 @@ fn estimate(point: f64, interval: Option<Interval>, n: u64) -> Estimate {
 
 /// All quotients of a value of `second` and one of `first`.
 fn quotient(first: Interval, second: Interval) -> Option<Interval> {
-    (first.low > 0.0).then(|| Interval {
-        low: second.low / first.high,
-        high: second.high / first.low,
-    })
+    (first.low > 0.0).then(|| Interval::new(second.low / first.high, second.high / first.low))
 }
 
 /// No metric is below zero.
 fn bounded(estimate: Estimate) -> Estimate {
     Estimate {
-        interval: estimate.interval.map(|interval| Interval {
-            low: interval.low.max(0.0),
-            high: interval.high,
-        }),
+        interval: estimate
+            .interval
+            .map(|interval| Interval::new(interval.low.max(0.0), interval.high)),
         ..estimate
     }
 }

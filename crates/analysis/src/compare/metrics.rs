@@ -279,10 +279,7 @@ fn within_trial(delay: &Delay, quantile: Quantile, share: f64) -> Option<Within>
     let histogram = histogram.filter(|histogram| !histogram.is_empty())?;
     let interval = |confidence| {
         let all = quantile_interval(histogram, quantile.0.get(), confidence)?;
-        Some(Interval {
-            low: all.low * share,
-            high: all.high * share,
-        })
+        Some(Interval::new(all.low * share, all.high * share))
     };
     let half_error = Confidence::new(f64::midpoint(USUAL_CONFIDENCE.get(), 1.0));
     Some(Within {
@@ -300,10 +297,8 @@ fn throughput(goals: &[Repetition<'_, &GoalResult>], key: &ComparedCell) -> Obse
     let values = goals.iter().filter_map(|Repetition { instance, seen }| {
         let rate = scaled(seen.conditional_throughput?);
         let bounds = seen.lower_bound.zip(seen.upper_bound);
-        let bounds = bounds.map(|(low, high)| Interval {
-            low: scaled(low).min(rate),
-            high: scaled(high).max(rate),
-        });
+        let bounds =
+            bounds.map(|(low, high)| Interval::new(scaled(low).min(rate), scaled(high).max(rate)));
         let within = bounds.map(|bounds| Within {
             basis: Basis::SearchBounds,
             own: bounds,

@@ -11,6 +11,7 @@ mod rules;
 
 use linerate_model::cost::{CostLayer, LayerCost, PacketKind, ProfileCost};
 use linerate_model::profile::{OTHER_PROGRAMS, Profile, ProfileStack};
+use linerate_model::units::float;
 use linerate_model::{PacketCount, Ratio};
 use rules::{Place, place};
 use std::collections::BTreeMap;
@@ -158,10 +159,6 @@ fn nanos_per_sample(profile: &Profile) -> f64 {
     } else {
         period
     }
-}
-
-fn float(count: u64) -> f64 {
-    PacketCount::new(count).as_f64()
 }
 
 #[expect(

@@ -160,11 +160,7 @@ pub fn describe(outcome: &ExperimentOutcome) -> String {
     let pairs = counted(outcome.pairs);
     let mut parts: Vec<String> = outcome.observed.iter().map(figure).collect();
     parts.extend(outcome.notes.iter().cloned());
-    let answer = match outcome.answer {
-        Answer::Agreed => "agreed",
-        Answer::Disagreed => "disagreed",
-        Answer::Undecided => "undecided",
-    };
+    let answer = outcome.answer;
     if parts.is_empty() {
         return format!("{answer} over {pairs}");
     }

@@ -127,10 +127,7 @@ mod tests {
                 prediction,
                 estimate: Estimate {
                     point: 1.01,
-                    interval: Some(Interval {
-                        low: 0.99,
-                        high: 1.03,
-                    }),
+                    interval: Some(Interval::new(0.99, 1.03)),
                     confidence_ratio: 0.95,
                     n: 5,
                 },

@@ -102,7 +102,7 @@ pub fn place_at_device(ledger: &mut Vec<LedgerEntry>, device: &DutCounters) {
             found.push(LedgerEntry {
                 place,
                 packets: PacketCount::new(placed),
-                source: format!("{} {}", drop.place.in_words(), drop.at),
+                source: format!("{} {}", drop.place, drop.at),
             });
         }
     }

@@ -41,10 +41,7 @@ impl Figure {
     /// What rounds to the figure.
     pub fn rounded_from(&self) -> Interval {
         let half = self.step / 2.0;
-        Interval {
-            low: self.value - half,
-            high: self.value + half,
-        }
+        Interval::new(self.value - half, self.value + half)
     }
 
     /// `text`, for calculations that are shown.

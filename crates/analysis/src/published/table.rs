@@ -411,10 +411,7 @@ impl Cells for PublishedTable {
         let figure = cell.named(name)?;
         if cell.unit.of == QuantityUnit::Bytes && (cell.unit.base - 1.0).abs() < f64::EPSILON {
             // Bytes are counted, not rounded.
-            return Some(Interval {
-                low: figure.value,
-                high: figure.value,
-            });
+            return Some(Interval::new(figure.value, figure.value));
         }
         Some(figure.rounded_from())
     }

@@ -54,10 +54,10 @@ pub fn bootstrap(
             })
             .collect();
         values.sort_by(f64::total_cmp);
-        Interval {
-            low: quantile(&values, confidence.tail()),
-            high: quantile(&values, 1.0 - confidence.tail()),
-        }
+        Interval::new(
+            quantile(&values, confidence.tail()),
+            quantile(&values, 1.0 - confidence.tail()),
+        )
     });
     Ok(confidence.estimate(statistic(samples), interval, n))
 }

@@ -153,10 +153,9 @@ pub fn holm(values: &[f64]) -> Vec<f64> {
 pub fn exponential(log: Estimate) -> Estimate {
     Estimate {
         point: log.point.exp(),
-        interval: log.interval.map(|interval| Interval {
-            low: interval.low.exp(),
-            high: interval.high.exp(),
-        }),
+        interval: log
+            .interval
+            .map(|interval| Interval::new(interval.low.exp(), interval.high.exp())),
         ..log
     }
 }

@@ -25,10 +25,7 @@ pub(super) fn around(center: f64, error: f64, freedom: f64, confidence: Confiden
     } else {
         0.0
     };
-    Interval {
-        low: center - half,
-        high: center + half,
-    }
+    Interval::new(center - half, center + half)
 }
 
 /// Quantile `p` of Student's t distribution.

@@ -14,10 +14,8 @@ pub fn median(samples: &[f64], confidence: Confidence) -> Result<Estimate, Stati
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
     let point = sorted[(n - 1) / 2].midpoint(sorted[n / 2]);
-    let interval = rank(n, confidence).map(|rank| Interval {
-        low: sorted[rank],
-        high: sorted[n - 1 - rank],
-    });
+    let interval =
+        rank(n, confidence).map(|rank| Interval::new(sorted[rank], sorted[n - 1 - rank]));
     Ok(confidence.estimate(point, interval, n))
 }
 

@@ -33,16 +33,8 @@ pub use quantile::quantile_interval;
 pub use ratio::paired_ratio;
 pub use units::Unit;
 
+pub(crate) use linerate_model::units::float as to_f64;
 use linerate_model::{Estimate, Interval};
-
-/// A number of nanoseconds, or of anything that has no type of its own, for calculations.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "exact below 2^53: 104 days in nanoseconds"
-)]
-pub(crate) const fn to_f64(value: u64) -> f64 {
-    value as f64
-}
 
 /// Coverage of an interval that nobody asked to be another.
 pub const USUAL_CONFIDENCE: Confidence = Confidence(0.95);

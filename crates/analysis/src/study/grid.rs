@@ -6,7 +6,6 @@ use crate::repetition::units;
 use crate::statistics::Unit;
 use linerate_model::Quantity;
 use linerate_model::run::{EffectScale, StudyPlace};
-use linerate_model::spec::Direction;
 use std::collections::BTreeMap;
 
 /// The factor that runs with traffic both ways have, and every study by the names of its trials.
@@ -87,11 +86,7 @@ fn of_cell(cell: &str, quantity: Quantity, scale: EffectScale, runs: &Runs<'_>) 
             .iter()
             .map(|(name, level)| ((*name).to_owned(), level.clone()))
             .collect();
-        let way = match direction {
-            Direction::Forward => "forward",
-            Direction::Reverse => "reverse",
-            Direction::Duplex => "duplex",
-        };
+        let way = direction.as_str();
         match levels.iter_mut().find(|(name, _)| name == DIRECTION) {
             Some((_, level)) if level == way => {}
             // Both ways of a duplex test are not the one way of another cell.

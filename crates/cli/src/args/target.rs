@@ -5,7 +5,7 @@ use crate::terminal;
 use clap::Args;
 use linerate_client::Target;
 use linerate_client::address::{IpChoice, PeerAddress, foreign_help, with_users};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::units::parse_duration;
 use linerate_session::key::{Key, exposure, read_key};
 use linerate_session::login::{Login, Padding, read_login, read_password};
@@ -50,7 +50,7 @@ pub(crate) struct TargetArgs {
 
 impl TargetArgs {
     /// Whom to measure.
-    pub(crate) fn target(&self) -> Result<Target, Failure> {
+    pub(crate) fn target(&self) -> Result<Target> {
         let ip = match (self.ipv4, self.ipv6) {
             (true, _) => IpChoice::V4,
             (_, true) => IpChoice::V6,
@@ -75,7 +75,7 @@ impl TargetArgs {
 }
 
 /// The key in the file at `path`.
-pub(crate) fn key_in(path: &Path) -> Result<Key, Failure> {
+pub(crate) fn key_in(path: &Path) -> Result<Key> {
     let key = read_key(path)?;
     note_exposure(path);
     Ok(key)
@@ -118,7 +118,7 @@ pub(crate) struct LoginArgs {
 
 impl LoginArgs {
     /// The user to show.
-    pub(crate) fn login(&self) -> Result<Option<Arc<Login>>, Failure> {
+    pub(crate) fn login(&self) -> Result<Option<Arc<Login>>> {
         let (Some(user), Some(key)) = (&self.login, &self.login_key) else {
             return Ok(None);
         };
@@ -134,7 +134,7 @@ impl LoginArgs {
     }
 }
 
-fn password() -> Result<String, Failure> {
+fn password() -> Result<String> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the environment is read by the command line, once"

@@ -6,7 +6,7 @@ use crate::outcome::no_report;
 use crate::terminal::{self, Layout};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use linerate_archive::{Filter, StoredRun, listing_json};
+use linerate_archive::{Filter, listing_json};
 use linerate_model::exit::ExitCode;
 use linerate_model::run::{RunKind, RunStatus};
 use linerate_report::listing_text;
@@ -83,9 +83,8 @@ impl ListArgs {
             return Ok(ExitCode::Done);
         }
         kept.reverse();
-        let listed: Vec<_> = kept.iter().map(StoredRun::shown).collect();
         let Layout { width, style } = terminal::layout();
-        terminal::print_line(&listing_text(&listed, width, style))?;
+        terminal::print_line(&listing_text(&kept, width, style))?;
         Ok(ExitCode::Done)
     }
 

@@ -15,9 +15,9 @@ use linerate_model::mesh::{FlowStanding, MeshReport};
 use linerate_model::text::spoken_time;
 use linerate_model::units::parse_duration;
 use linerate_studies::run::{Hosts, mesh};
+use linerate_sys::bounded;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::ending;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -229,14 +229,7 @@ fn read(path: &Path) -> Result<String, Failure> {
         let message = format!("cannot read the inventory {}: {why}", path.display());
         Failure::new(ExitCode::Plan, message)
     };
-    let mut text = String::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text))
-        .map_err(|error| fail(error.to_string()))?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(fail(format!("it has more than {MAX_BYTES} bytes")));
-    }
-    Ok(text)
+    bounded::read_text_file(path, MAX_BYTES).map_err(|error| fail(error.to_string()))
 }
 
 /// What a shell command prints; its standard error is the user's to see.

@@ -17,7 +17,7 @@ pub(super) static CHECK: FitnessCheck = FitnessCheck {
             (CoalescingPart::RxFrames, now.rx_frames, 1),
         ];
         let in_words = parts
-            .map(|(part, value, _)| format!("{} {value}", part.name()))
+            .map(|(part, value, _)| format!("{part} {value}"))
             .join(", ");
         let held: Vec<_> = parts
             .into_iter()
@@ -44,7 +44,7 @@ pub(super) static CHECK: FitnessCheck = FitnessCheck {
         }
         let commands = held
             .iter()
-            .map(|(part, _, wanted)| format!("{} {wanted}", part.name()));
+            .map(|(part, _, wanted)| format!("{part} {wanted}"));
         Ok(found(Finding {
             severity: Severity::Medium,
             now: in_words,

@@ -2,6 +2,7 @@
 
 use linerate_model::BitRate;
 use linerate_model::condition::{Condition, CoreSet};
+pub(super) use linerate_model::units::float;
 
 /// Assumed speed: the interface's, else 1 Gbit/s, with a remark.
 pub(super) fn speed(condition: &Condition) -> (BitRate, String) {
@@ -42,13 +43,4 @@ pub(super) fn some(items: &[String], most: usize) -> String {
         Some(rest) => format!("{shown} and {rest} more"),
         None => shown,
     }
-}
-
-/// A count as a number that may be divided.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "the figures of a host are far below 2^52, and are shown with two digits"
-)]
-pub(super) fn float(count: u64) -> f64 {
-    count as f64
 }

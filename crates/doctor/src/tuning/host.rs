@@ -1,8 +1,8 @@
 //! The settings of this host: files of `/proc` and `/sys`, the ethtool ioctl, rtnetlink.
 
 use super::Settings;
-use linerate_model::knob::{CoalescingPart, Knob, RingPart};
-use linerate_sys::ethtool::{CoalescingField, Ethtool, Ring};
+use linerate_model::knob::Knob;
+use linerate_sys::ethtool::Ethtool;
 use linerate_sys::netlink::{InterfaceName, Netlink, Qdisc};
 use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use std::fmt::Write as _;
@@ -119,10 +119,10 @@ impl Settings for HostSettings {
         self.live()?;
         let read = match knob {
             Knob::Coalescing { interface, part } => Ethtool::new()
-                .and_then(|ethtool| ethtool.coalescing(&name(interface)?, field(*part)))
+                .and_then(|ethtool| ethtool.coalescing(&name(interface)?, *part))
                 .map(|value| value.to_string()),
             Knob::Ring { interface, part } => Ethtool::new()
-                .and_then(|ethtool| ethtool.ring(&name(interface)?, ring(*part)))
+                .and_then(|ethtool| ethtool.ring(&name(interface)?, *part))
                 .map(|(value, _)| value.to_string()),
             Knob::QueueingDiscipline { interface } => read_qdisc(interface),
             _ => return Err(format!("bug in linerate: {knob} has no way to be read")),
@@ -147,11 +147,10 @@ impl Settings for HostSettings {
             parsed.map_err(|_| io::Error::other(format!("{value:?} is not a number")))
         };
         let written = match knob {
-            Knob::Coalescing { interface, part } => Ethtool::new().and_then(|ethtool| {
-                ethtool.set_coalescing(&name(interface)?, field(*part), number()?)
-            }),
+            Knob::Coalescing { interface, part } => Ethtool::new()
+                .and_then(|ethtool| ethtool.set_coalescing(&name(interface)?, *part, number()?)),
             Knob::Ring { interface, part } => Ethtool::new()
-                .and_then(|ethtool| ethtool.set_ring(&name(interface)?, ring(*part), number()?)),
+                .and_then(|ethtool| ethtool.set_ring(&name(interface)?, *part, number()?)),
             Knob::QueueingDiscipline { interface } => write_qdisc(interface, value),
             _ => return Err(format!("bug in linerate: {knob} has no way to be written")),
         };
@@ -170,21 +169,6 @@ fn refusal(what: &str, on: &dyn std::fmt::Display, error: &io::Error) -> String 
 fn name(interface: &str) -> io::Result<InterfaceName> {
     InterfaceName::new(interface)
         .ok_or_else(|| io::Error::other(format!("{interface:?} is not the name of an interface")))
-}
-
-const fn field(part: CoalescingPart) -> CoalescingField {
-    match part {
-        CoalescingPart::AdaptiveRx => CoalescingField::AdaptiveRx,
-        CoalescingPart::RxFrames => CoalescingField::RxFrames,
-        CoalescingPart::RxUsecs => CoalescingField::RxUsecs,
-    }
-}
-
-const fn ring(part: RingPart) -> Ring {
-    match part {
-        RingPart::Rx => Ring::Rx,
-        RingPart::Tx => Ring::Tx,
-    }
 }
 
 /// `kind handle options`, the last two in hexadecimal: enough to restore it.

@@ -6,7 +6,8 @@
 
 use linerate_doctor::{Action, DoctorPlan, doctor};
 use linerate_model::doctor::{ChangeMade, ChangeResult, Examination};
-use linerate_sys::ethtool::{CoalescingField, Ethtool};
+use linerate_model::knob::CoalescingPart;
+use linerate_sys::ethtool::Ethtool;
 use linerate_sys::netlink::InterfaceName;
 use linerate_testbed::{HostId, Link, TwoHosts};
 use linerate_testkit::namespaces::not_run;
@@ -119,7 +120,7 @@ pub(crate) fn coalescing_comes_back() {
         run("ip tuntap add dev tap0 mode tap");
         let name = InterfaceName::new("tap0").unwrap();
         let ethtool = Ethtool::new().unwrap();
-        let frames = CoalescingField::RxFrames;
+        let frames = CoalescingPart::RxFrames;
         ethtool.set_coalescing(&name, frames, 48).unwrap();
         let show = || {
             Ethtool::new()

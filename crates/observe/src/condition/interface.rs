@@ -9,7 +9,8 @@ use linerate_model::BitRate;
 use linerate_model::condition::{
     Coalescing, CoreSet, Firewall, Interrupt, Offloads, ReadResult, Rings, RootQdisc,
 };
-use linerate_sys::ethtool::{CoalescingField, Ethtool, Offload, Ring};
+use linerate_model::knob::{CoalescingPart, RingPart};
+use linerate_sys::ethtool::{Ethtool, Offload};
 use linerate_sys::netlink::{self, InterfaceName, Netlink};
 use std::io;
 
@@ -58,17 +59,17 @@ pub(super) fn coalescing(host: &HostView<'_>) -> ReadResult<Coalescing> {
     ask(host, "interrupt coalescing", |ethtool, interface| {
         let value = |field| ethtool.coalescing(interface, field);
         Ok(Coalescing {
-            is_adaptive: value(CoalescingField::AdaptiveRx)? != 0,
-            rx_usecs: value(CoalescingField::RxUsecs)?,
-            rx_frames: value(CoalescingField::RxFrames)?,
+            is_adaptive: value(CoalescingPart::AdaptiveRx)? != 0,
+            rx_usecs: value(CoalescingPart::RxUsecs)?,
+            rx_frames: value(CoalescingPart::RxFrames)?,
         })
     })
 }
 
 pub(super) fn rings(host: &HostView<'_>) -> ReadResult<Rings> {
     ask(host, "rings", |ethtool, interface| {
-        let (rx, rx_max) = ethtool.ring(interface, Ring::Rx)?;
-        let (tx, tx_max) = ethtool.ring(interface, Ring::Tx)?;
+        let (rx, rx_max) = ethtool.ring(interface, RingPart::Rx)?;
+        let (tx, tx_max) = ethtool.ring(interface, RingPart::Tx)?;
         Ok(Rings {
             rx,
             rx_max,

@@ -5,7 +5,6 @@ use crate::chart::{Axis, Band, Chart, Scale};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
 use crate::figures::{Unit, percent, range};
 use crate::table::{Cell, Column, Table, column};
-use crate::words;
 use linerate_model::run::{GoalResult, Run};
 use linerate_model::{BitRate, Interval, PacketRate};
 
@@ -27,7 +26,7 @@ pub(super) fn of_curves(
 pub(super) fn frame(id: &str, title: &str, run: &Run, curve: &LoadCurve<'_>) -> Chart {
     let unit = Unit::for_rate(curve.largest_rate());
     Chart {
-        id: format!("{id}-{}", words::direction_id(curve.direction)),
+        id: format!("{id}-{}", curve.direction),
         title: format!("{title}{}", curve.suffix(run)),
         x: Axis::new("Intended load, L4 payload", unit.symbol(), Scale::Linear),
         bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),

@@ -6,7 +6,6 @@ use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, digits, float, nanos};
 use crate::table::{Cell, Column, Table, column, words};
-use crate::words;
 use linerate_model::Histogram;
 use linerate_model::run::{Run, RunKind, Trial};
 
@@ -83,7 +82,7 @@ pub(super) fn delay_axis(known: &[NamedHistogram<'_>]) -> (Axis, Unit) {
     let medians = known.iter().map(|(_, _, h)| h.quantile_nanos(0.5));
     let unit = Unit::for_nanos(float(medians.max().unwrap_or(1).max(1)));
     let of = known.first().and_then(|(_, trial, _)| trial.delay());
-    let of = of.map_or("delay", |delay| words::delay_of(delay.of));
+    let of = of.map_or("delay", |delay| delay.of.as_str());
     let axis = Axis::new(capital(of), unit.symbol(), Scale::Log).switchable();
     (axis, unit)
 }

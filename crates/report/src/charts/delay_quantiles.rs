@@ -6,7 +6,6 @@ use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, digits, float, nanos};
 use crate::table::{Cell, Table, column, words};
-use crate::words;
 use linerate_model::ByteCount;
 use linerate_model::run::{Delay, Run, RunKind, Trial};
 
@@ -41,7 +40,7 @@ fn chart(run: &Run) -> Option<Chart> {
             Some(DelayTrial { trial, delay })
         })
         .collect();
-    let of = words::delay_of(timed.first()?.delay.of);
+    let of = timed.first()?.delay.of.as_str();
     let by_size = distinct_sizes(&timed);
     if by_size {
         timed.sort_by_key(|timed| timed.trial.payload_bytes);

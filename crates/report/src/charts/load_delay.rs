@@ -6,7 +6,6 @@ use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::curve::{LoadCurve, LoadPoint};
 use crate::figures::{Unit, float, nanos, rate};
 use crate::table::{Cell, Column, column};
-use crate::words;
 use linerate_model::run::{Delay, Run};
 
 /// The quantiles drawn: name and how to get it.
@@ -69,7 +68,7 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
     });
     Some(Chart {
         caption: caption(run, curve),
-        y: Axis::new(capital(words::delay_of(of)), times.symbol(), Scale::Log).switchable(),
+        y: Axis::new(capital(of.as_str()), times.symbol(), Scale::Log).switchable(),
         series: series.filter(|s| !s.points.is_empty()).collect(),
         table: table(curve, quantiles),
         ..frame("load-delay", "Delay against load", run, curve)

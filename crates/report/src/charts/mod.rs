@@ -74,25 +74,24 @@ pub struct ChartKind {
     pub draw: fn(&Run) -> Drawn,
 }
 
-/// A part of a report, in the order of the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Topic {
-    /// How much was carried.
-    Rate,
-    /// How long it took.
-    Delay,
-    /// What did not arrive.
-    Loss,
-    /// What it cost.
-    Cpu,
-    /// What TCP did.
-    Tcp,
+linerate_model::named_enum! {
+    /// A part of a report, in the order of the page.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Topic {
+        /// How much was carried.
+        Rate = "rate",
+        /// How long it took.
+        Delay = "delay",
+        /// What did not arrive.
+        Loss = "loss",
+        /// What it cost.
+        Cpu = "cpu",
+        /// What TCP did.
+        Tcp = "tcp",
+    }
 }
 
 impl Topic {
-    /// All, in order.
-    pub const ALL: [Self; 5] = [Self::Rate, Self::Delay, Self::Loss, Self::Cpu, Self::Tcp];
-
     /// As a heading.
     pub const fn name(self) -> &'static str {
         match self {
@@ -101,17 +100,6 @@ impl Topic {
             Self::Loss => "Loss",
             Self::Cpu => "CPU",
             Self::Tcp => "TCP",
-        }
-    }
-
-    /// In anchors.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::Rate => "rate",
-            Self::Delay => "delay",
-            Self::Loss => "loss",
-            Self::Cpu => "cpu",
-            Self::Tcp => "tcp",
         }
     }
 }

@@ -74,9 +74,7 @@ fn chart(run: &Run, timed: &[ModeDelay<'_>], uncounted: &[&Trial]) -> Chart {
         .map(|trial| format!("{} · invalid", trial_name(run, trial)))
         .chain(ranked);
     let series = series(timed, uncounted, unit);
-    let of = timed
-        .first()
-        .map_or("delay", |one| words::delay_of(one.delay.of));
+    let of = timed.first().map_or("delay", |one| one.delay.of.as_str());
     Chart {
         id: "mode-rank".to_owned(),
         title: format!("{}, fastest first", capital(of)),

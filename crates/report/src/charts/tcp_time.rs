@@ -5,7 +5,6 @@ use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
 use crate::figures::Unit;
 use crate::table::{Cell, Table};
-use crate::words;
 use linerate_model::run::{Run, RunKind, TcpSummary, Trial};
 use linerate_model::tcp::{TcpStretch, TcpWait, models_the_path};
 
@@ -56,7 +55,7 @@ fn chart(run: &Run, trial: &Trial, note: &str) -> Option<Chart> {
             let point = Point::new(f64::from(place), Unit::PERCENT.of(share.get()))?;
             Some(point.note(share.to_string()))
         });
-        seen.then(|| Series::new(words::tcp_wait(*wait), role(*wait), Shape::Bar, points))
+        seen.then(|| Series::new(wait.as_str(), role(*wait), Shape::Bar, points))
     });
     let times = bars
         .iter()
@@ -111,7 +110,7 @@ pub(crate) fn finding(tcp: &TcpSummary) -> Option<String> {
         .take(3)
         .map(|wait| {
             let beside = unless_contradicted(*wait, tcp);
-            format!("{}{beside} {}", words::tcp_wait(*wait), shares.of(*wait))
+            format!("{}{beside} {}", wait, shares.of(*wait))
         })
         .collect();
     Some(format!("TCP's time went to: {}.", described.join(", ")))
@@ -136,9 +135,7 @@ fn unless_contradicted(wait: TcpWait, tcp: &TcpSummary) -> &'static str {
 
 fn table(stretches: &[TcpStretch]) -> Table {
     let bounds = ["From (s)".to_owned(), "To (s)".to_owned()];
-    let waits = TcpWait::ALL
-        .iter()
-        .map(|wait| format!("{} (%)", words::tcp_wait(*wait)));
+    let waits = TcpWait::ALL.iter().map(|wait| format!("{} (%)", wait));
     let mut table = Table::new(bounds.into_iter().chain(waits));
     for stretch in stretches {
         let bounds = [stretch.start, stretch.end];

@@ -1,8 +1,7 @@
 //! What a comparison says: the conclusion, what was compared, a table for each metric.
 
 use super::{
-    Row, basis, by_metric, charts, conclusion, effect, effect_interval, rule, side, tally, value,
-    verdict,
+    Row, by_metric, charts, conclusion, effect, effect_interval, rule, side, tally, value, verdict,
 };
 use crate::document::{Block, Look, MARKDOWN, PAGE, SCREENS, Sheet, TERMINAL};
 use crate::figures::{Unit, clean, digits, middle, range};
@@ -168,7 +167,7 @@ fn metric_table<'a>(metric: &MetricComparison, rows: &[Row<'_>]) -> Block<'a> {
     on_page.extend([
         words("effect", |row: &Row<'_>| effect(row.1)),
         words("95 %", |row: &Row<'_>| effect_interval(row.1)),
-        words("covers", |row: &Row<'_>| basis(row.1.basis)),
+        words("covers", |row: &Row<'_>| row.1.basis.as_str()),
         words("p, corrected", |row: &Row<'_>| {
             row.1.p_adjusted.map_or_else(|| "–".to_owned(), digits)
         }),
@@ -254,7 +253,7 @@ fn remark<'a>(rows: &[Row<'_>]) -> Option<Block<'a>> {
     let mut said: Vec<String> = Vec::new();
     for (_, metric) in rows {
         let is_usual = matches!(metric.basis, Basis::BetweenTrials | Basis::None);
-        let covers = (!is_usual).then(|| format!("intervals: {}", basis(metric.basis)));
+        let covers = (!is_usual).then(|| format!("intervals: {}", metric.basis));
         for text in covers.into_iter().chain(metric.why.clone()) {
             if !said.contains(&text) {
                 said.push(text);

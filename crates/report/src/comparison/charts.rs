@@ -113,7 +113,7 @@ fn ratio_caption(
     let ratios = || known.iter().map(|(_, _, ratio)| ratio.point);
     let least = ratios().min_by(f64::total_cmp).unwrap_or(1.0);
     let most = ratios().max_by(f64::total_cmp).unwrap_or(1.0);
-    let good = super::better(metric.better);
+    let good = metric.better;
     let range = if known.len() == 1 {
         format!("B is {} times A", digits(least))
     } else {

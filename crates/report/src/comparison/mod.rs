@@ -9,7 +9,7 @@ mod csv;
 use crate::document::{Block, Document, DocumentFormat, Head};
 use crate::figures::{Unit, digits};
 use linerate_model::comparison::{
-    Basis, BetterWhen, CompareAnswer, CompareVerdict, Compared, Comparison, MetricComparison, Pair,
+    CompareAnswer, CompareVerdict, Compared, Comparison, MetricComparison, Pair,
 };
 use linerate_model::quantity::QuantityUnit;
 use linerate_model::{Estimate, Quantity};
@@ -60,25 +60,6 @@ fn verdict(metric: &MetricComparison) -> &'static str {
         (CompareVerdict::Faster, false) => "better",
         (CompareVerdict::Slower, false) => "worse",
         (CompareVerdict::NoDifferenceShown, _) => "no difference shown",
-    }
-}
-
-/// What the intervals cover, in words.
-const fn basis(basis: Basis) -> &'static str {
-    match basis {
-        Basis::BetweenTrials => "scatter between trials",
-        Basis::BetweenTurns => "scatter between the turns of one run",
-        Basis::None => "none",
-        Basis::Rounding => "rounding of the log only",
-        Basis::SearchBounds => "bounds of the search",
-        Basis::WithinTrial => "values of one trial only",
-    }
-}
-
-const fn better(better: BetterWhen) -> &'static str {
-    match better {
-        BetterWhen::Higher => "higher",
-        BetterWhen::Lower => "lower",
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn headline(flows: &FlowsResult) -> Option<Headline> {
         figure: slowdown.p99.map_or_else(|| UNKNOWN.to_owned(), times),
         about: format!(
             "p99 slowdown of {} flows, median {}{unfinished}, n = {}",
-            class.class.words(),
+            class.class.as_str(),
             slowdown.p50.map_or_else(|| UNKNOWN.to_owned(), times),
             class.scheduled.get()
         ),
@@ -52,7 +52,7 @@ pub(super) fn blocks(flows: &FlowsResult) -> Vec<Block<'static>> {
         ));
     }
     let columns = vec![
-        text("flows", |class: &FlowClassResult| class.class.words()),
+        text("flows", |class: &FlowClassResult| class.class.as_str()),
         column("n", |class: &FlowClassResult| {
             Cell::count(Some(class.scheduled.get()))
         }),

@@ -6,7 +6,6 @@ use crate::table::words;
 use crate::words::counted;
 use linerate_model::doctor::{
     ChangeMade, ChangeResult, CheckOutcome, Checked, CoreJitter, Examination, Finding, Jitter,
-    Severity,
 };
 use serde::Serialize;
 
@@ -71,12 +70,7 @@ fn found(check: &Checked) -> Vec<Block<'_>> {
     let CheckOutcome::Found { finding } = &check.outcome else {
         return Vec::new();
     };
-    let severity = match finding.severity {
-        Severity::High => "high",
-        Severity::Medium => "medium",
-        Severity::Low => "low",
-    };
-    let now = format!("{severity}: {}", finding.now);
+    let now = format!("{}: {}", finding.severity, finding.now);
     let mut blocks = vec![
         Block::toned(Tone::Strong, &check.id, now),
         Block::fact("costs", &finding.cost),
@@ -208,7 +202,7 @@ mod tests {
     use super::*;
     use crate::document::as_text;
     use crate::paper::Style;
-    use linerate_model::doctor::SCHEMA;
+    use linerate_model::doctor::{SCHEMA, Severity};
     use linerate_model::facts::Facts;
     use linerate_model::knob::{Consent, Knob, Setting};
     use linerate_model::run::Tool;

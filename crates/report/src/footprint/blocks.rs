@@ -2,8 +2,8 @@
 
 use super::tree::tone;
 use super::{
-    FootprintView, budget, bytes, drawing, file, files, growth, kind, largest, region,
-    run_time_sentence, share, signed, source, stack_sentence, totals, tree, treemap,
+    FootprintView, budget, bytes, drawing, file, files, largest, region, run_time_sentence, share,
+    signed, stack_sentence, totals, tree, treemap,
 };
 use crate::document::{Block, Most, PAGE, Sheet, TERMINAL, Tone};
 use crate::table::{Cell, Column, Medium, column, words};
@@ -266,8 +266,8 @@ fn largest_parts(footprint: &Footprint, view: FootprintView) -> [Block<'_>; 2] {
             leaf.section.name.clone()
         }),
         words("of", largest::Leaf::owner),
-        words("is a", |leaf: &largest::Leaf<'_>| kind(leaf.kind)).on(Medium::Page),
-        words("from", |leaf: &largest::Leaf<'_>| source(leaf.source)).on(Medium::Page),
+        words("is a", |leaf: &largest::Leaf<'_>| leaf.kind.as_str()).on(Medium::Page),
+        words("from", |leaf: &largest::Leaf<'_>| leaf.source.as_str()).on(Medium::Page),
     ];
     let table = Sheet::new("Largest parts", &found, columns);
     apart(table.at_most(most(view)))
@@ -277,7 +277,7 @@ fn stack_use(stack: &StackUse, view: FootprintView) -> [Block<'_>; 3] {
     let columns = vec![
         words("largest frames", |of: &FunctionStack| of.name.clone()),
         size("frame (B)", |of: &FunctionStack| of.frame),
-        words("size is", |of: &FunctionStack| growth(of.growth)),
+        words("size is", |of: &FunctionStack| of.growth.as_str()),
     ];
     [
         Block::Gap,
@@ -329,7 +329,7 @@ fn largest_changes(difference: &FootprintDifference) -> Sheet {
         size("B (B)", |row: &Changed<'_>| row.1.b),
         words("change (B)", |row: &Changed<'_>| signed(row.1.change)),
         words("is a", |row: &Changed<'_>| match row.1.kind {
-            ChangeKind::Part(node) => kind(node),
+            ChangeKind::Part(node) => node.as_str(),
             ChangeKind::Region => "memory",
             ChangeKind::Section(_) => "section",
         }),

@@ -12,9 +12,8 @@ mod treemap;
 use crate::document::{Block, Document, DocumentFormat, Head};
 use crate::table::Cell;
 use linerate_model::footprint::{
-    BudgetOn, ByteCountChange, FigureSource, Footprint, FootprintBudget, FootprintContent,
-    FootprintFile, FootprintFormat, FootprintTotals, FrameGrowth, NodeKind, RunTimeMemory,
-    RunTimePool, SCHEMA, SectionPlace, StackUse, StackUseSource,
+    BudgetOn, ByteCountChange, Footprint, FootprintBudget, FootprintContent, FootprintFile,
+    FootprintTotals, FrameGrowth, RunTimeMemory, RunTimePool, SCHEMA, SectionPlace, StackUse,
 };
 use linerate_model::run::Tool;
 use linerate_model::{ByteCount, Ratio};
@@ -149,19 +148,11 @@ fn totals(totals: &FootprintTotals) -> String {
 }
 
 fn file(file: &FootprintFile) -> String {
-    let format = match file.format {
-        FootprintFormat::Archive => "archive",
-        FootprintFormat::Document => "footprint document",
-        FootprintFormat::Executable => "program",
-        FootprintFormat::Map => "map",
-        FootprintFormat::Object => "object",
-        FootprintFormat::StackUsage => "stack usage",
-    };
     let machine = file
         .machine
         .as_deref()
         .map_or_else(String::new, |machine| format!(", {machine}"));
-    format!("{} ({format}{machine})", file.name)
+    format!("{} ({}{machine})", file.name, file.format)
 }
 
 /// Many files are told by their number.
@@ -174,47 +165,9 @@ fn files(files: &[FootprintFile]) -> String {
     told.join(", ")
 }
 
-const fn kind(kind: NodeKind) -> &'static str {
-    match kind {
-        NodeKind::Archive => "archive",
-        NodeKind::Crate => "crate",
-        NodeKind::Fill => "fill",
-        NodeKind::InputSection => "input section",
-        NodeKind::Object => "object",
-        NodeKind::SourcePath => "source",
-        NodeKind::Stack => "stack",
-        NodeKind::Symbol => "symbol",
-        NodeKind::Unclaimed => "unclaimed",
-    }
-}
-
-const fn source(source: FigureSource) -> &'static str {
-    match source {
-        FigureSource::Alignment => "alignment",
-        FigureSource::Archive => "archive",
-        FigureSource::Dwarf => "DWARF",
-        FigureSource::ElfSection => "ELF section",
-        FigureSource::ElfSegment => "ELF segment",
-        FigureSource::ElfSymbol => "ELF symbol",
-        FigureSource::Given => "given",
-        FigureSource::Map => "map",
-    }
-}
-
-const fn growth(growth: FrameGrowth) -> &'static str {
-    match growth {
-        FrameGrowth::Bounded => "bounded",
-        FrameGrowth::Fixed => "fixed",
-        FrameGrowth::Unbounded => "grows",
-    }
-}
-
 /// What the stack frames say, and what they do not.
 fn stack_sentence(stack: &StackUse) -> String {
-    let from = match stack.source {
-        StackUseSource::StackSizes => ".stack_sizes",
-        StackUseSource::StackUsage => "-fstack-usage",
-    };
+    let from = stack.source;
     let grows = stack
         .functions
         .iter()

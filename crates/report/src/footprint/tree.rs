@@ -1,6 +1,6 @@
 //! The tree of a terminal: memories, their sections, what is in them.
 
-use super::{FootprintView, bytes, kind, section, share, signed, source};
+use super::{FootprintView, bytes, section, share, signed};
 use crate::document::{Look, Most, Sheet, SheetRow, Tone};
 use crate::table::Cell;
 use linerate_model::ByteCount;
@@ -55,7 +55,7 @@ impl Tree {
         }
         for one in region.sections.iter().take(self.view.rows) {
             let name = section(&one.name, one.place);
-            self.part(1, name, (one.size, whole), ("section", source(one.source)));
+            self.part(1, name, (one.size, whole), ("section", one.source.as_str()));
             self.parts(2, &one.parts, whole);
         }
         let left = region.sections.iter().skip(self.view.rows);
@@ -80,7 +80,7 @@ impl Tree {
             return;
         }
         for one in parts.iter().take(self.view.rows) {
-            let what = (kind(one.kind), source(one.source));
+            let what = (one.kind.as_str(), one.source.as_str());
             self.part(level, one.name.clone(), (one.size, whole), what);
             self.parts(level + 1, &one.parts, whole);
         }
@@ -104,7 +104,7 @@ impl Tree {
         }
         for one in all.iter().take(self.view.rows) {
             let (name, what) = match one.kind {
-                ChangeKind::Part(node) => (one.name.clone(), kind(node)),
+                ChangeKind::Part(node) => (one.name.clone(), node.as_str()),
                 ChangeKind::Region => (one.name.clone(), "memory"),
                 ChangeKind::Section(place) => (section(&one.name, place), "section"),
             };

@@ -80,7 +80,7 @@ pub(super) fn of_region(region: &FootprintRegion) -> Vec<Item> {
         .map(|(at, section)| {
             let name = super::section(&section.name, section.place);
             Item {
-                note: note(&name, section.size, region, super::source(section.source)),
+                note: note(&name, section.size, region, section.source.as_str()),
                 name: clean(&name),
                 size: section.size.get(),
                 tint: Tint::Nth(at),
@@ -106,7 +106,7 @@ fn of_nodes(
             NodeKind::Archive | NodeKind::InputSection | NodeKind::Stack | NodeKind::Symbol => tint,
         };
         Item {
-            note: note(&path, node.size, region, super::source(node.source)),
+            note: note(&path, node.size, region, node.source.as_str()),
             name: clean(&node.name),
             size: node.size.get(),
             tint,

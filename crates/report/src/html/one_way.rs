@@ -86,7 +86,7 @@ fn one_way(run: &Run) -> Table {
         text("Clocks", |(_, (_, told, delay)): &DirectionDelay<'_>| {
             let clock = told.clock.as_ref().filter(|_| delay.is_some());
             let missing = told.missing.as_deref().unwrap_or_default();
-            clock.map_or(missing, |clock| words::clock_method(clock.method))
+            clock.map_or(missing, |clock| clock.method.as_str())
         }),
     ];
     Table::from_rows(&ways.collect::<Vec<_>>(), columns)

@@ -6,7 +6,7 @@ use crate::figures::{UNKNOWN, Unit, digits, float};
 use crate::page::{self, heading};
 use crate::table::{Cell, Table, column, words as text};
 use crate::words;
-use linerate_model::run::{Finding, GoalResult, LedgerEntry, Run, Trial};
+use linerate_model::run::{BoundedBy, Finding, GoalResult, LedgerEntry, Run, Trial};
 use linerate_model::{BitRate, PacketCount};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ pub(super) fn goals(run: &Run, level: u8) -> Markup {
             |goal| goal.conditional_throughput,
         ),
         text("Bounded by", |goal: &GoalResult| {
-            goal.bounded_by.map_or(UNKNOWN, words::bounded_by)
+            goal.bounded_by.map_or(UNKNOWN, BoundedBy::as_str)
         }),
         column("Width (%)", |goal: &GoalResult| Cell::percent(goal.width)),
         text("As close as asked", |goal: &GoalResult| {
@@ -150,7 +150,7 @@ pub(super) fn ledger(run: &Run, level: u8) -> Markup {
     let columns = [
         trial_column(run),
         text("Place", |(_, entry): &(&Trial, &LedgerEntry)| {
-            words::place(entry.place)
+            entry.place.as_str()
         }),
         column("Packets", |(_, entry): &(&Trial, &LedgerEntry)| {
             Cell::count(Some(entry.packets.get()))

@@ -7,7 +7,7 @@ use crate::page::{folded, heading};
 use crate::table::{Cell, Table, column, words};
 use linerate_model::BitRate;
 use linerate_model::run::{Run, TcpSummary, Trial};
-use linerate_model::tcp::{TcpRetransmissions, TcpWait, TcpWindows};
+use linerate_model::tcp::{BottleneckFrom, TcpRetransmissions, TcpWait, TcpWindows};
 use maud::{Markup, html};
 
 /// Nothing without a trial whose time was split.
@@ -49,10 +49,9 @@ fn shares(run: &Run, known: &TcpTrials<'_>) -> Table {
     let split = known.iter().filter(|(_, tcp)| tcp.shares.is_some());
     let mut columns = vec![trial_column(run)];
     columns.extend(TcpWait::ALL.iter().map(|wait| {
-        column(
-            format!("{} (%)", crate::words::tcp_wait(*wait)),
-            |(_, tcp): &TcpTrial<'_>| Cell::percent(tcp.shares.map(|shares| shares.of(*wait))),
-        )
+        column(format!("{} (%)", wait), |(_, tcp): &TcpTrial<'_>| {
+            Cell::percent(tcp.shares.map(|shares| shares.of(*wait)))
+        })
     }));
     Table::from_columns(&split.copied().collect::<Vec<_>>(), columns)
 }
@@ -116,7 +115,7 @@ fn rfc6349(run: &Run, known: &TcpTrials<'_>) -> Table {
         words("Bottleneck taken from", |row| {
             of(row)
                 .bottleneck_from
-                .map_or(UNKNOWN, crate::words::bottleneck_from)
+                .map_or(UNKNOWN, BottleneckFrom::as_str)
         }),
         column("Bandwidth-delay product (KiB)", |row| {
             Cell::kib(of(row).bdp_bytes)

@@ -95,7 +95,7 @@ fn of_topic(
     };
     let missing = charts.missing(topic);
     Part {
-        id: topic.id(),
+        id: topic.as_str(),
         name: topic.name(),
         inner: html! {
             (drawn)

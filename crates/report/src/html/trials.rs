@@ -66,7 +66,7 @@ fn rates(run: &Run) -> Table {
     let columns = [
         column("#", |t: &Trial| Cell::count(Some(u64::from(t.index)))),
         text("Trial", |t: &Trial| trial_name(run, t)),
-        text("Transport", |t: &Trial| words::transport(t.transport)),
+        text("Transport", |t: &Trial| t.transport.as_str()),
         text("Layer", |t: &Trial| t.layer.to_string()),
         column("Payload (B)", |t: &Trial| {
             Cell::count(t.payload_bytes.map(ByteCount::get))

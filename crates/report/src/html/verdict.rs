@@ -58,7 +58,7 @@ fn said(verdict: &Verdict) -> Markup {
             @if let Some(share) = words::explained(verdict) {
                 div { dt { "Explains" } dd { (percent(share)) } }
             }
-            div.{ "confidence-" (words::confidence_id(verdict.confidence)) } {
+            div.{ "confidence-" (verdict.confidence.as_str()) } {
                 dt { "Confidence" }
                 dd { (words::confidence(verdict)) }
             }

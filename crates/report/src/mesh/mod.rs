@@ -245,10 +245,7 @@ impl Figures for MeshReport {
     }
 
     fn link(&self, link: &SharedLink, unit: Unit) -> Block<'static> {
-        let certainty = match link.certainty {
-            LinkCertainty::Proven => "proven",
-            LinkCertainty::Suspected => "suspected",
-        };
+        let certainty = link.certainty;
         let place = match link.place {
             SharedPlace::Hosts => ", and the hosts' own limit rather than the network's",
             SharedPlace::Network => "",

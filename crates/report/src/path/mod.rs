@@ -22,43 +22,32 @@ use linerate_model::run::{HostRole, LedgerEntry, Place, Run, Trial, TrialWork};
 use linerate_model::signals as signal;
 use linerate_model::spec::{Direction, Side};
 
-/// A place on the way, in path order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PathStage {
-    /// The program that sends.
-    SenderApplication,
-    /// Its socket.
-    SenderSocket,
-    /// The queueing discipline of its interface.
-    SenderQdisc,
-    /// Its interface and driver.
-    SenderNic,
-    /// Between the hosts.
-    Network,
-    /// The receiver's interface and driver.
-    ReceiverNic,
-    /// The queue between driver and protocols (`softnet`).
-    ReceiverBacklog,
-    /// The receiving program's socket.
-    ReceiverSocket,
-    /// The program that receives.
-    ReceiverApplication,
+linerate_model::named_enum! {
+    /// A place on the way, in path order.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum PathStage {
+        /// The program that sends.
+        SenderApplication = "sender-application",
+        /// Its socket.
+        SenderSocket = "sender-socket",
+        /// The queueing discipline of its interface.
+        SenderQdisc = "sender-qdisc",
+        /// Its interface and driver.
+        SenderNic = "sender-nic",
+        /// Between the hosts.
+        Network = "network",
+        /// The receiver's interface and driver.
+        ReceiverNic = "receiver-nic",
+        /// The queue between driver and protocols (`softnet`).
+        ReceiverBacklog = "receiver-backlog",
+        /// The receiving program's socket.
+        ReceiverSocket = "receiver-socket",
+        /// The program that receives.
+        ReceiverApplication = "receiver-application",
+    }
 }
 
 impl PathStage {
-    /// All, in path order.
-    pub const ALL: [Self; 9] = [
-        Self::SenderApplication,
-        Self::SenderSocket,
-        Self::SenderQdisc,
-        Self::SenderNic,
-        Self::Network,
-        Self::ReceiverNic,
-        Self::ReceiverBacklog,
-        Self::ReceiverSocket,
-        Self::ReceiverApplication,
-    ];
-
     /// As on the page, within the column of its host.
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,21 +57,6 @@ impl PathStage {
             Self::SenderNic | Self::ReceiverNic => "interface",
             Self::Network => "network",
             Self::ReceiverBacklog => "softnet backlog",
-        }
-    }
-
-    /// For scripts and tests that read the picture.
-    pub(crate) const fn id(self) -> &'static str {
-        match self {
-            Self::SenderApplication => "sender-application",
-            Self::SenderSocket => "sender-socket",
-            Self::SenderQdisc => "sender-qdisc",
-            Self::SenderNic => "sender-nic",
-            Self::Network => "network",
-            Self::ReceiverNic => "receiver-nic",
-            Self::ReceiverBacklog => "receiver-backlog",
-            Self::ReceiverSocket => "receiver-socket",
-            Self::ReceiverApplication => "receiver-application",
         }
     }
 
@@ -128,24 +102,16 @@ impl PathStage {
     }
 }
 
-/// What is counted on the way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PathUnit {
-    /// UDP, one way.
-    Datagrams,
-    /// Requests and responses.
-    Messages,
-    /// TCP.
-    Segments,
-}
-
-impl PathUnit {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Datagrams => "datagrams",
-            Self::Messages => "messages",
-            Self::Segments => "segments",
-        }
+linerate_model::named_enum! {
+    /// What is counted on the way.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum PathUnit {
+        /// UDP, one way.
+        Datagrams = "datagrams",
+        /// Requests and responses.
+        Messages = "messages",
+        /// TCP.
+        Segments = "segments",
     }
 }
 
@@ -290,7 +256,7 @@ impl PathPicture {
 
     /// Packets lost, as words: `62 608 of 220 852 datagrams (28.3 %) are lost`.
     pub fn account(&self) -> String {
-        let unit = self.unit.name();
+        let unit = self.unit.as_str();
         let again = match self.unit {
             PathUnit::Segments => "sent again",
             PathUnit::Datagrams | PathUnit::Messages => "lost",

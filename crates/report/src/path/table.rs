@@ -6,7 +6,7 @@ use crate::words;
 
 /// One row for each place, in path order, and one for what has no place.
 pub(crate) fn table(path: &PathPicture) -> Table {
-    let unit = path.unit.name();
+    let unit = path.unit.as_str();
     let mut table = Table::new([
         "Place".to_owned(),
         "Side".to_owned(),

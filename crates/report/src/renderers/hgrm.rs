@@ -9,9 +9,8 @@
 use super::{Renderer, ReportFile, one};
 use crate::figures::{clean, float};
 use crate::report::Report;
-use crate::words;
 use linerate_model::Histogram;
-use linerate_model::run::{Run, Trial};
+use linerate_model::run::{DelayOf, Run, Trial};
 use std::fmt::Write as _;
 
 pub(super) const RENDERER: Renderer = Renderer {
@@ -75,14 +74,11 @@ fn text(run: &Run, trial: &Trial, histogram: &Histogram) -> String {
             .expect("invariant: writing to memory cannot fail");
     };
     comment("label", trial.label.as_deref().unwrap_or_default());
-    comment(
-        "transport",
-        &words::transport(trial.transport).to_lowercase(),
-    );
+    comment("transport", &trial.transport.as_str().to_lowercase());
     if let Some(size) = trial.payload_bytes {
         comment("payload_bytes", &size.get().to_string());
     }
-    comment("timed", of.map_or("delay", words::delay_of));
+    comment("timed", of.map_or("delay", DelayOf::as_str));
     comment("unit", "ns");
     text.push_str("       Value     Percentile TotalCount 1/(1-Percentile)\n\n");
     lines(&mut text, histogram);
@@ -129,7 +125,7 @@ fn lines(text: &mut String, histogram: &Histogram) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::run::{ClosedLoopResult, Delay, DelayOf};
+    use linerate_model::run::{ClosedLoopResult, Delay};
     use linerate_model::spec::{Direction, Transport};
 
     #[test]

@@ -18,7 +18,7 @@ struct Runs<'a> {
 pub(super) const RENDERER: Renderer = Renderer {
     id: "json",
     summary: "The run document (`linerate/run/2`); several runs in one `linerate/runs/1` document.",
-    ending: DocumentFormat::Json.ending(),
+    ending: DocumentFormat::Json.as_str(),
     documents,
 };
 

@@ -13,7 +13,7 @@ const WIDTH: usize = 96;
 pub(super) const RENDERER: Renderer = Renderer {
     id: "text",
     summary: "Plain text in aligned columns, all that `show --verbose` prints.",
-    ending: DocumentFormat::Text.ending(),
+    ending: DocumentFormat::Text.as_str(),
     documents: |report| Ok(one(text(report))),
 };
 

@@ -9,7 +9,7 @@ use crate::table::{Cell, Column, Medium, column, words};
 use crate::words::counted;
 use linerate_model::audit::Audit;
 use linerate_model::reproduction::{
-    CellOutcome, CellVerdict, ClaimTally, ClaimVerdict, Reproduction, SetupBearing, SetupFact,
+    CellOutcome, CellVerdict, ClaimTally, ClaimVerdict, Reproduction, SetupFact,
 };
 use linerate_model::run::Run;
 use serde::Serialize;
@@ -225,15 +225,10 @@ fn expected(of: &Reproduction) -> String {
 
 /// `cpu: published a, measured b: differs`.
 fn fact(fact: &SetupFact) -> String {
-    let bearing = match fact.bearing {
-        SetupBearing::Accepted => "differs, accepted",
-        SetupBearing::Differs => "differs: values are not comparable",
-        SetupBearing::Same => "the same",
-    };
     let measured = fact.measured.as_deref().unwrap_or("not recorded");
     format!(
-        "{}: published {}, measured {measured}: {bearing}",
-        fact.fact, fact.published
+        "{}: published {}, measured {measured}: {}",
+        fact.fact, fact.published, fact.bearing
     )
 }
 

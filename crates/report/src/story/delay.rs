@@ -2,7 +2,6 @@
 
 use crate::charts::trial_name;
 use crate::figures::{BigFigure, clean, float, nanos};
-use crate::words;
 use linerate_model::run::{Delay, Run, RunKind, Trial};
 
 /// The delay part of a story.
@@ -65,7 +64,7 @@ fn name(delay: &Delay) -> &'static str {
 }
 
 fn said((run, trial, delay): &DelayTrial<'_>, several: bool) -> String {
-    let what = words::delay_of(delay.of);
+    let what = delay.of.as_str();
     let which = if several {
         format!(" with {}", clean(&trial_name(run, trial)))
     } else {
@@ -92,6 +91,6 @@ fn figure((run, trial, delay): &DelayTrial<'_>, several: bool) -> BigFigure {
     BigFigure {
         value: nanos(typical(delay).unwrap_or_default()),
         interval: (!interval.is_empty()).then(|| interval.join(", ")),
-        about: format!("{} {}{which}", name(delay), words::delay_of(delay.of)),
+        about: format!("{} {}{which}", name(delay), delay.of),
     }
 }

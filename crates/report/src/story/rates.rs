@@ -87,7 +87,7 @@ fn carried(runs: &[&Run], direction: Direction) -> Option<Carried> {
         .filter(|trial| trial.valid && trial.direction == direction)
         .collect();
     let first = trials.first()?;
-    let name = words::transport(first.transport);
+    let name = first.transport;
     let layer = first.layer;
     let goals: Vec<&GoalResult> = runs
         .iter()

@@ -73,7 +73,7 @@ fn settings(part: &Run, way: Direction) -> Option<Vec<(String, String)>> {
     let mut settings: Vec<_> = pairs
         .map(|(name, value)| (clean(name), clean(&value)))
         .collect();
-    let text = words::direction_id(way);
+    let text = way.as_str();
     match settings.iter_mut().find(|(name, _)| name == DIRECTION) {
         // Each way of a duplex test is not the one way of another cell.
         Some((_, value)) if *value == DUPLEX => *value = format!("{DUPLEX}, {text}"),

@@ -61,11 +61,7 @@ fn of_one(run: &Run) -> Vec<String> {
         if verdict.limit.is_none() || verdict.limit.is_unknown() {
             lower(&limited)
         } else {
-            format!(
-                "{} ({})",
-                lower(&limited),
-                words::confidence_id(verdict.confidence)
-            )
+            format!("{} ({})", lower(&limited), verdict.confidence)
         }
     }));
     said

@@ -3,7 +3,6 @@
 
 use crate::figures::{Unit, float};
 use crate::paper::{Ink, Line, Paper};
-use crate::words;
 use linerate_model::Quantile;
 use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
 
@@ -36,7 +35,7 @@ pub(super) fn table(paper: &mut Paper, run: &Run) {
     let unit = Unit::for_nanos(crate::figures::middle(medians) * share);
     let what = match first.of {
         DelayOf::RoundTrip => "half of each round trip; last column: the whole",
-        other => words::delay_of(other),
+        other => other.as_str(),
     };
     paper.row("delay", &format!("{what}, in {}", unit.symbol()));
     let quantiles = quantiles(&timed);

@@ -3,78 +3,19 @@
 use crate::figures::{float, nanos, rate};
 use crate::paper::{Paper, Style};
 use crate::words;
-use linerate_model::run::{RunKind, RunStatus};
-use linerate_model::{BitRate, ByteCount, PacketRate, WallTime};
-
-/// What is at one place of a store.
-#[derive(Debug, Clone, Copy)]
-pub struct ListedRun<'a> {
-    /// The run's id.
-    pub id: &'a str,
-    /// What is there.
-    pub entry: ListedEntry<'a>,
-    /// What it is called.
-    pub tags: &'a [String],
-    /// The user's note on it.
-    pub note: Option<&'a str>,
-}
-
-/// What is at one place of a store.
-#[derive(Debug, Clone, Copy)]
-pub enum ListedEntry<'a> {
-    /// Cannot be read.
-    Broken {
-        /// What was found, and what to do.
-        reason: &'a str,
-    },
-    /// A run.
-    Run {
-        /// Which command, or what kind of log, it came from.
-        kind: RunKind,
-        /// Whether it came to its end.
-        status: RunStatus,
-        /// What it is about.
-        title: Option<&'a str>,
-        /// When it started.
-        started: Option<&'a WallTime>,
-        /// The figure that people ask for first.
-        result: ListedResult,
-        /// What limits it, in words.
-        limit: Option<&'a str>,
-    },
-}
-
-/// The figure that people ask for first.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ListedResult {
-    /// Lower bound of a search, intended load, L4 payload.
-    LowerBound(BitRate),
-    /// What a device forwards of the first frame size: lower bound, intended load.
-    FrameLowerBound {
-        /// Length of a frame from destination address to FCS.
-        frame: ByteCount,
-        /// Frames per second.
-        rate: PacketRate,
-    },
-    /// Smallest median of what was timed, nanoseconds.
-    MedianNs(u64),
-    /// None, or none that one figure says.
-    None,
-    /// So many runs.
-    Parts(usize),
-    /// Received rate, L4 payload.
-    Received(BitRate),
-}
+use linerate_model::WallTime;
+use linerate_model::listing::{Entry, Figure, StoredRun, Summary};
+use linerate_model::run::RunStatus;
 
 /// The runs of a store in the order given, a line or two for each; lines wrap at `width`.
-pub fn listing_text(listed: &[ListedRun<'_>], width: usize, style: Style) -> String {
-    if listed.is_empty() {
+pub fn listing_text(kept: &[StoredRun], width: usize, style: Style) -> String {
+    if kept.is_empty() {
         return "no runs: `linerate demo` makes one, `linerate tcp HOST` measures".to_owned();
     }
     let heading = ["run", "started (UTC)", "result", "limit"]
         .map(str::to_owned)
         .to_vec();
-    let rows = listed.iter().map(row);
+    let rows = kept.iter().map(row);
     let table: Vec<_> = std::iter::once((heading, None)).chain(rows).collect();
     let mut paper = Paper::new(width, style);
     paper.listing(&table);
@@ -82,37 +23,27 @@ pub fn listing_text(listed: &[ListedRun<'_>], width: usize, style: Style) -> Str
 }
 
 /// The line of figures, and the one of words.
-fn row(listed: &ListedRun<'_>) -> (Vec<String>, Option<String>) {
-    let id = listed.id.to_owned();
+fn row(kept: &StoredRun) -> (Vec<String>, Option<String>) {
+    let mut figures = vec![kept.listed.id.clone()];
     let mut about = Vec::new();
-    let figures = match listed.entry {
-        ListedEntry::Broken { reason } => {
-            about.push(format!("broken: {reason}"));
-            vec![id]
+    match &kept.listed.entry {
+        Entry::Broken { reason } => about.push(format!("broken: {reason}")),
+        Entry::Run(run) => {
+            about.extend(run.title.clone());
+            about.extend(said(run.status));
+            let limit = run.limit.as_ref().map(|(_, name)| name.clone());
+            figures.extend([
+                run.started.as_ref().map_or_else(String::new, to_the_minute),
+                listed_figure(run),
+                limit.unwrap_or_default(),
+            ]);
         }
-        ListedEntry::Run {
-            status,
-            title,
-            started,
-            result,
-            limit,
-            ..
-        } => {
-            about.extend(title.map(str::to_owned));
-            about.extend(said(status));
-            let started = started.map_or_else(String::new, to_the_minute);
-            let limit = limit.unwrap_or_default().to_owned();
-            vec![id, started, listed_figure(result), limit]
-        }
-    };
-    if !listed.tags.is_empty() {
-        about.push(format!("tagged {}", listed.tags.join(", ")));
     }
-    about.extend(
-        listed
-            .note
-            .map(|note| format!("note: {}", note.replace('\n', " "))),
-    );
+    if !kept.tags.is_empty() {
+        about.push(format!("tagged {}", kept.tags.join(", ")));
+    }
+    let note = kept.note.as_ref();
+    about.extend(note.map(|note| format!("note: {}", note.replace('\n', " "))));
     (figures, (!about.is_empty()).then(|| about.join(" · ")))
 }
 
@@ -130,55 +61,61 @@ fn said(status: RunStatus) -> Option<String> {
     }
 }
 
-/// The figure in words; empty without one.
-pub fn listed_figure(result: ListedResult) -> String {
-    match result {
-        ListedResult::None => String::new(),
-        ListedResult::Received(received) => rate(received),
-        ListedResult::LowerBound(bound) => format!("≥ {}", rate(bound)),
-        ListedResult::FrameLowerBound { frame, rate } => {
-            format!("≥ {rate}, {} B", frame.get())
-        }
-        ListedResult::MedianNs(ns) => format!("p50 {}", nanos(float(ns))),
-        ListedResult::Parts(parts) => words::counted(parts, "run"),
+/// The figure that people ask for first, in words; empty without one.
+pub fn listed_figure(run: &Summary) -> String {
+    match run.result {
+        Some(Figure::MedianReceived(_)) | None if run.parts > 0 => words::counted(run.parts, "run"),
+        Some(Figure::Received(received) | Figure::MedianReceived(received)) => rate(received),
+        Some(Figure::LowerBound(bound)) => format!("≥ {}", rate(bound)),
+        Some(Figure::FrameLowerBound { frame, rate }) => format!("≥ {rate}, {} B", frame.get()),
+        Some(Figure::MedianNs(ns)) => format!("p50 {}", nanos(float(ns))),
+        None => String::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::BitRate;
+    use linerate_model::listing::StoreEntry;
+    use linerate_model::run::{RunKind, Tool};
+    use std::path::PathBuf;
 
-    fn run(title: &'static str, result: ListedResult) -> ListedEntry<'static> {
-        ListedEntry::Run {
+    fn run(title: &str, result: Option<Figure>) -> Entry {
+        Entry::Run(Summary {
             kind: RunKind::Udp,
-            status: RunStatus::Complete,
-            title: Some(title),
+            title: Some(title.to_owned()),
             started: None,
+            status: RunStatus::Complete,
+            tool: Tool::unversioned("linerate"),
+            trials: 1,
+            parts: 0,
             result,
-            limit: Some("the link's rate"),
-        }
+            limit: Some(("link".to_owned(), "the link's rate".to_owned())),
+        })
     }
 
-    fn listed<'a>(id: &'a str, entry: ListedEntry<'a>) -> ListedRun<'a> {
-        ListedRun {
-            id,
-            entry,
-            tags: &[],
+    fn kept(id: &str, entry: Entry) -> StoredRun {
+        let (id, path) = (id.to_owned(), PathBuf::new());
+        StoredRun {
+            listed: StoreEntry { id, path, entry },
+            tags: Vec::new(),
             note: None,
         }
     }
 
     #[test]
     fn each_run_has_its_figures_on_a_line_and_its_words_on_the_next() {
-        let tags = ["baseline".to_owned()];
-        let received = ListedResult::Received(BitRate::from_bps(94_120_000));
-        let first = ListedRun {
-            tags: &tags,
-            note: Some("after the\nkernel update"),
-            ..listed("20261124-074500-udp-1f3a", run("UDP to board", received))
+        let received = Figure::Received(BitRate::from_bps(94_120_000));
+        let entry = run("UDP to board", Some(received));
+        let first = StoredRun {
+            tags: vec!["baseline".to_owned()],
+            note: Some("after the\nkernel update".to_owned()),
+            ..kept("20261124-074500-udp-1f3a", entry)
         };
-        let broken = listed("b", ListedEntry::Broken { reason: "torn" });
-        let text = listing_text(&[first, broken], usize::MAX, Style::Plain);
+        let reason = "torn".to_owned();
+        let listed = [first, kept("b", Entry::Broken { reason })];
+        let text = listing_text(&listed, usize::MAX, Style::Plain);
         assert_eq!(
             text,
             "run                       started (UTC)  result        limit\n\
@@ -187,15 +124,15 @@ mod tests {
              b\n\
              \x20   broken: torn"
         );
-        for line in listing_text(&[first, broken], 50, Style::Plain).lines() {
+        for line in listing_text(&listed, 50, Style::Plain).lines() {
             assert!(line.chars().count() <= 50, "{line}");
         }
     }
 
     #[test]
     fn what_a_log_calls_itself_commands_no_terminal() {
-        let entry = run("\u{1b}[2Jgone", ListedResult::None);
-        let text = listing_text(&[listed("a", entry)], 80, Style::Plain);
+        let entry = run("\u{1b}[2Jgone", None);
+        let text = listing_text(&[kept("a", entry)], 80, Style::Plain);
         assert!(
             text.contains("\u{fffd}[2Jgone") && !text.contains('\u{1b}'),
             "{text}"

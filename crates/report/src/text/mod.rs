@@ -12,9 +12,7 @@ mod study;
 
 pub use brief::{Whereabouts, summaries_text, summary_text};
 pub use explanation::explanation_text;
-pub use listing::{
-    ListedEntry, ListedResult, ListedRun, listed_figure, listing_text, to_the_minute,
-};
+pub use listing::{listed_figure, listing_text, to_the_minute};
 pub use live::{
     LiveInterval, interval_heading, interval_line, sparkline, trial_heading, trial_line,
 };
@@ -260,7 +258,7 @@ fn delays(paper: &mut Paper, run: &Run) {
     let Some((_, first)) = timed.first() else {
         return;
     };
-    paper.row("delay", words::delay_of(first.of));
+    paper.row("delay", first.of.as_str());
     // What a sender was late for is not in its service time.
     let beside = match first.of {
         DelayOf::ResponseTime => "service p99",

@@ -40,7 +40,7 @@ fn said(one_way: &OneWay) -> String {
     format!(
         "p50 {} (each ± {error}{part}; {})",
         medians.join(", "),
-        words::clock_method(clock.method)
+        clock.method
     )
 }
 

@@ -36,10 +36,10 @@ pub(super) fn course(nth: usize, followed: &TrendSeries) -> Chart {
     }
     Chart {
         id: format!("course-{nth}"),
-        title: format!("{}: {}", followed.title, followed.figure.name()),
+        title: format!("{}: {}", followed.title, followed.figure.as_str()),
         caption: followed.conclusion(),
         x: Axis::new("Run, oldest first", "", Scale::Linear),
-        y: Axis::new(followed.figure.name(), unit.symbol(), Scale::LinearFit),
+        y: Axis::new(followed.figure.as_str(), unit.symbol(), Scale::LinearFit),
         series,
         table: table(followed),
         ..Chart::default()
@@ -48,7 +48,7 @@ pub(super) fn course(nth: usize, followed: &TrendSeries) -> Chart {
 
 fn table(followed: &TrendSeries) -> Table {
     let unit = followed.unit();
-    let value = format!("{} ({})", followed.figure.name(), unit.symbol());
+    let value = format!("{} ({})", followed.figure.as_str(), unit.symbol());
     let mut table = Table::new(["Place", "Run", "Started (UTC)", &value, "Change"]);
     for (at, point) in followed.points.iter().enumerate() {
         let is_change = followed.changes.iter().any(|change| change.at == at);

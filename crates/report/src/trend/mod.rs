@@ -36,20 +36,22 @@ pub struct TrendSeries {
     pub changes: Vec<TrendChange>,
 }
 
-/// The figure of each run that is followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TrendFigure {
-    /// Lower bound of a device's search at the first frame size, frames per second.
-    Frames,
-    /// Lower bound of a search, bit/s of L4 payload.
-    LowerBound,
-    /// Median of what was timed, nanoseconds.
-    Median,
-    /// Median over the tests of a study or mesh, of the received rate of each, bit/s of L4 payload.
-    MedianReceived,
-    /// Received rate, bit/s of L4 payload.
-    Received,
+linerate_model::named_enum! {
+    /// The figure of each run that is followed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum TrendFigure {
+        /// Lower bound of a device's search at the first frame size, frames per second.
+        Frames = "forwarded frames, lower bound",
+        /// Lower bound of a search, bit/s of L4 payload.
+        LowerBound = "lower bound of the search, L4 payload",
+        /// Median of what was timed, nanoseconds.
+        Median = "median",
+        /// Median over the tests of a study or mesh, of the received rate of each, bit/s of L4 payload.
+        MedianReceived = "median over the tests of the received rate, L4 payload",
+        /// Received rate, bit/s of L4 payload.
+        Received = "received rate, L4 payload",
+    }
 }
 
 /// A run's value.
@@ -79,17 +81,6 @@ pub struct TrendChange {
 }
 
 impl TrendFigure {
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Frames => "forwarded frames, lower bound",
-            Self::LowerBound => "lower bound of the search, L4 payload",
-            Self::Median => "median",
-            Self::MedianReceived => "median over the tests of the received rate, L4 payload",
-            Self::Received => "received rate, L4 payload",
-        }
-    }
-
     fn unit(self, typical: f64) -> Unit {
         match self {
             Self::Frames => Unit::for_frames(typical),

@@ -14,13 +14,12 @@ pub(crate) use shares::stream_shares;
 pub(crate) use tcp::bufferbloat;
 
 use crate::figures::UNKNOWN;
-use linerate_model::one_way::{ClockMethod, Stage};
+use linerate_model::one_way::Stage;
 use linerate_model::run::{
-    BoundedBy, Confidence, DelayOf, HostRole, Limit, Observed, Place, Requests, Run, RunKind,
-    RunStatus, Trial, Verdict, Weighed,
+    Confidence, HostRole, Limit, Observed, Requests, Run, RunKind, RunStatus, Trial, Verdict,
+    Weighed,
 };
-use linerate_model::spec::{Direction, Side, Transport};
-use linerate_model::tcp::{BottleneckFrom, TcpWait};
+use linerate_model::spec::{Direction, Side};
 use linerate_model::{BitRate, PacketRate, Quantity, Ratio};
 
 /// How a trial goes on: what it is called, and the rate so far.
@@ -63,42 +62,6 @@ pub(crate) const fn direction_of(quantity: Quantity, way: Direction) -> &'static
         (Quantity::FrameThroughput, Direction::Forward) => "A → B",
         (Quantity::FrameThroughput, Direction::Reverse) => "B → A",
         _ => direction(way),
-    }
-}
-
-pub(crate) const fn direction_id(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Forward => "forward",
-        Direction::Reverse => "reverse",
-        Direction::Duplex => "duplex",
-    }
-}
-
-pub(crate) const fn tcp_wait(wait: TcpWait) -> &'static str {
-    match wait {
-        TcpWait::Application => "application",
-        TcpWait::ReceiverWindow => "receiver's window",
-        TcpWait::SendBuffer => "send buffer",
-        TcpWait::SlowStart => "slow start",
-        TcpWait::Loss => "congestion window after loss",
-        TcpWait::Ecn => "congestion window after ECN marks",
-        TcpWait::Pacing => "pacing",
-        TcpWait::CongestionControl => "congestion-control limited",
-        TcpWait::System => "sending system",
-    }
-}
-
-pub(crate) const fn bottleneck_from(from: BottleneckFrom) -> &'static str {
-    match from {
-        BottleneckFrom::LinkSpeed => "speed of the slower interface",
-        BottleneckFrom::DeliveryRate => "highest delivery rate seen",
-    }
-}
-
-pub(crate) const fn transport(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Tcp => "TCP",
-        Transport::Udp => "UDP",
     }
 }
 
@@ -181,23 +144,6 @@ pub(crate) fn explained(verdict: &Verdict) -> Option<Ratio> {
     verdict.share_ratio.filter(|_| verdict.weighed.is_none())
 }
 
-pub(crate) const fn confidence_id(confidence: Confidence) -> &'static str {
-    match confidence {
-        Confidence::Confirmed => "confirmed",
-        Confidence::Supported => "supported",
-        Confidence::Weak => "weak",
-    }
-}
-
-pub(crate) const fn bounded_by(by: BoundedBy) -> &'static str {
-    match by {
-        BoundedBy::Delay => "delay",
-        BoundedBy::Limit => "the limit asked for",
-        BoundedBy::Loss => "loss",
-        BoundedBy::Sender => "the sender",
-    }
-}
-
 pub(crate) const fn status(status: RunStatus) -> &'static str {
     match status {
         RunStatus::Complete => "complete",
@@ -219,31 +165,10 @@ pub(crate) fn limited(by: &Limit) -> String {
     }
 }
 
-pub(crate) const fn place(place: Place) -> &'static str {
-    match place {
-        Place::SenderSocket => "sender's socket",
-        Place::SenderQdisc => "sender's queueing discipline",
-        Place::SenderNic => "sender's interface",
-        Place::Network => "network",
-        Place::Device => "device under test",
-        Place::ReceiverNic => "receiver's interface",
-        Place::ReceiverBacklog => "receiver's softnet backlog",
-        Place::ReceiverSocket => "receiver's socket",
-        Place::Unknown => "unknown",
-    }
-}
-
 /// A number of nanoseconds of either sign, for showing.
 pub(crate) fn signed(nanos: i64) -> f64 {
     let size = crate::figures::float(nanos.unsigned_abs());
     if nanos < 0 { -size } else { size }
-}
-
-pub(crate) const fn clock_method(method: ClockMethod) -> &'static str {
-    match method {
-        ClockMethod::CommonClock => "both ends read one clock",
-        ClockMethod::ConvexBounds => "two clocks, compared by messages in both directions",
-    }
 }
 
 pub(crate) const fn stage(stage: Stage) -> &'static str {
@@ -257,18 +182,6 @@ pub(crate) const fn stage(stage: Stage) -> &'static str {
         Stage::FarSendStack => "far send stack",
         Stage::FarQueue => "far queue and driver",
         Stage::NearReceiveStack => "near receive stack and wake-up",
-    }
-}
-
-pub(crate) const fn delay_of(of: DelayOf) -> &'static str {
-    match of {
-        DelayOf::HalfRoundTrip => "half round trip",
-        DelayOf::Lateness => "send time after schedule",
-        DelayOf::OneWay => "one-way delay",
-        DelayOf::Part => "part of a round trip",
-        DelayOf::Pdv => "one-way delay above the trial's smallest",
-        DelayOf::ResponseTime => "response time, from when each request was meant to be sent",
-        DelayOf::RoundTrip => "round trip",
     }
 }
 

@@ -45,43 +45,26 @@ pub struct Group {
     options: &'static [TestOption],
 }
 
-/// What a test measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TestKind {
-    /// One TCP transfer.
-    Tcp,
-    /// One datagram stream.
-    Udp,
-    /// Round trips.
-    Latency,
-    /// The load at which loss or delay begins.
-    Saturate,
-    /// What a device between two ports forwards.
-    Switch,
+linerate_model::named_enum! {
+    /// What a test measures.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum TestKind {
+        /// One TCP transfer.
+        Tcp = "tcp",
+        /// One datagram stream.
+        Udp = "udp",
+        /// Round trips.
+        Latency = "latency",
+        /// The load at which loss or delay begins.
+        Saturate = "saturate",
+        /// What a device between two ports forwards.
+        Switch = "switch",
+    }
 }
 
 impl TestKind {
-    /// Every kind, in the order of help.
-    pub const ALL: [Self; 5] = [
-        Self::Tcp,
-        Self::Udp,
-        Self::Latency,
-        Self::Saturate,
-        Self::Switch,
-    ];
     /// Those that are measured at a peer.
     pub const AT_PEERS: [Self; 4] = [Self::Tcp, Self::Udp, Self::Latency, Self::Saturate];
-
-    /// Its name as a command and in plans.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-            Self::Latency => "latency",
-            Self::Saturate => "saturate",
-            Self::Switch => "switch",
-        }
-    }
 
     /// The kind of this name.
     pub fn named(name: &str) -> Option<Self> {

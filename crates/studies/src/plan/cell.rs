@@ -4,7 +4,7 @@ use super::{Places, stacks};
 use crate::options::{self, KIND, Request, STACK, Source, TestKind};
 use crate::run::{PayloadChoice, Test};
 use linerate_client::address::{IpChoice, PeerAddress};
-use linerate_model::exit::Failure;
+use linerate_model::exit::Result;
 use linerate_model::link::EmulatedLink;
 use linerate_model::run::StudyPlace;
 use linerate_stacks::StackSpec;
@@ -75,7 +75,7 @@ type Wrong = (Option<usize>, String);
 
 impl Shared<'_> {
     /// The defaults, changed by these levels.
-    pub(super) fn cell(&self, levels: &[Level<'_>]) -> Result<Cell, Failure> {
+    pub(super) fn cell(&self, levels: &[Level<'_>]) -> Result<Cell> {
         let settings = self.settings(levels)?;
         let label = self.label(&settings);
         let fail = |(at, why): Wrong| match at {
@@ -109,7 +109,7 @@ impl Shared<'_> {
     }
 
     /// The defaults that no level overrules, and the levels.
-    fn settings(&self, levels: &[Level<'_>]) -> Result<Vec<Setting>, Failure> {
+    fn settings(&self, levels: &[Level<'_>]) -> Result<Vec<Setting>> {
         let is_varied = |key: &str| levels.iter().any(|level| level.key == key);
         let kept = self.defaults.iter().filter(|level| !is_varied(level.key));
         let setting = |level: &Level<'_>| {
@@ -214,7 +214,7 @@ fn plain(value: &toml::Value) -> Option<String> {
 }
 
 /// The key of a plan that is called so.
-pub(super) fn key(key: &Spanned<String>, place: Places<'_>) -> Result<&'static str, Failure> {
+pub(super) fn key(key: &Spanned<String>, place: Places<'_>) -> Result<&'static str> {
     let known = options::keys();
     let found = known.iter().find(|known| *known == key.get_ref());
     found.copied().ok_or_else(|| {

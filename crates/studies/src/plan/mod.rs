@@ -47,14 +47,13 @@ use cell::Peers;
 use linerate_client::address::PeerAddress;
 use linerate_model::Ratio;
 use linerate_model::consent::{Effect, Effects, Foreign};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::text::line_at;
 use linerate_model::units::parse_duration;
 use linerate_peers::key::Key;
 use linerate_session::login::Login;
+use linerate_sys::bounded;
 use serde::Deserialize;
-use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,21 +153,13 @@ fn one() -> Spanned<u32> {
 
 impl StudyPlan {
     /// Reads the plan in the file at `path`.
-    pub fn read(path: &Path) -> Result<Foreign<Self>, Failure> {
+    pub fn read(path: &Path) -> Result<Foreign<Self>> {
         let fail = |why: String| {
             let message = format!("cannot read the plan {}: {why}", path.display());
             Failure::new(ExitCode::Plan, message)
         };
-        let mut text = String::new();
-        // A device or a pipe does not say how long it is.
-        fs::File::open(path)
-            .and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text))
-            .map_err(|error| fail(error.to_string()))?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(fail(format!(
-                "it has more than the {MAX_BYTES} bytes of a plan"
-            )));
-        }
+        let text = bounded::read_text_file(path, MAX_BYTES);
+        let text = text.map_err(|error| fail(error.to_string()))?;
         let plan = Self::parse(&text).map_err(|error| {
             let message = format!("{}{}", path.display(), error.message);
             Failure::new(ExitCode::Plan, message)
@@ -177,7 +168,7 @@ impl StudyPlan {
     }
 
     /// Reads a plan; errors begin with `, line 7: `.
-    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let place = Places { text };
         let mut file: File = toml::from_str(text)
             .map_err(|error| place.fail(error.span().map(|span| span.start), error.message()))?;
@@ -196,7 +187,7 @@ impl StudyPlan {
         })
     }
 
-    fn from_file(file: &File, place: Places<'_>) -> Result<Self, Failure> {
+    fn from_file(file: &File, place: Places<'_>) -> Result<Self> {
         let host = file.study.host.as_ref().map(|host| {
             let far = PeerAddress::parse(host.get_ref());
             far.map_err(|error| place.fail(Some(host.span().start), &format!("host: {error}")))
@@ -248,7 +239,7 @@ impl StudyPlan {
     }
 
     /// Measures every cell at this peer; refuses where a cell is measured with a stack, or names its host.
-    pub fn set_peer(&mut self, far: &PeerAddress) -> Result<(), Failure> {
+    pub fn set_peer(&mut self, far: &PeerAddress) -> Result<()> {
         if let Some(cell) = self
             .cells
             .iter()
@@ -305,7 +296,7 @@ impl Places<'_> {
         text: &Spanned<String>,
         key: &str,
         read: impl Fn(&str) -> Result<T, E>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T> {
         read(text.get_ref())
             .map_err(|error| self.fail(Some(text.span().start), &format!("{key}: {error}")))
     }

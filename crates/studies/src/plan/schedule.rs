@@ -3,7 +3,7 @@
 use super::{Cell, ControlChoice, Places, PlanSeries, Study, StudyPlan};
 use linerate_analysis::study::rounds::MIN_RUNS;
 use linerate_client::no_element;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::random::Random;
 use linerate_model::run::{StudyBudget, StudyCell, StudyPlace, StudySeries, StudySettings};
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl StudyPlan {
 
     /// Refuses a budget in which not every cell can be measured so often that its interval is known, and a precision
     /// without a budget.
-    pub fn check_budget(&self) -> Result<(), Failure> {
+    pub fn check_budget(&self) -> Result<()> {
         let Some(budget) = self.budget else {
             return match self.precision {
                 None => Ok(()),
@@ -92,7 +92,7 @@ impl StudyPlan {
     }
 
     /// Refuses to start anew what linerate does not start.
-    pub fn check_restart(&self) -> Result<(), Failure> {
+    pub fn check_restart(&self) -> Result<()> {
         let mut peers = self.cells.iter().map(|cell| &cell.far);
         let Some(peer) = peers.find(|peer| self.restart && peer.restarted().is_none()) else {
             return Ok(());
@@ -105,7 +105,7 @@ impl StudyPlan {
     }
 
     /// Refuses a link element before a peer that is no emulated board.
-    pub fn check_links(&self) -> Result<(), Failure> {
+    pub fn check_links(&self) -> Result<()> {
         let mut cells = self.cells.iter();
         match cells.find(|cell| cell.link.is_some() && !cell.far.is_board()) {
             Some(cell) => Err(no_element(&cell.far)),
@@ -166,11 +166,7 @@ fn series(series: &PlanSeries) -> Option<StudySeries> {
 }
 
 /// What a plan says of its control.
-pub(super) fn control(
-    study: &Study,
-    cells: &[Cell],
-    place: Places<'_>,
-) -> Result<ControlChoice, Failure> {
+pub(super) fn control(study: &Study, cells: &[Cell], place: Places<'_>) -> Result<ControlChoice> {
     let Some(given) = &study.control else {
         return Ok(ControlChoice::Usual);
     };

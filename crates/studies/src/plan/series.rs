@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, Level, Peers, Shared, key};
 use super::{ControlChoice, File, MAX_RUNS, Places, StudyPlan};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::run::StudyPlace;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,7 +49,7 @@ impl PlanSeries {
 
 impl StudyPlan {
     /// Leaves out every series but those of these names; none of them stands for all.
-    pub fn keep_series(&mut self, names: &[String]) -> Result<(), Failure> {
+    pub fn keep_series(&mut self, names: &[String]) -> Result<()> {
         if names.is_empty() {
             return Ok(());
         }
@@ -99,7 +99,7 @@ pub(super) fn read(
     file: &File,
     peers: &Peers,
     place: Places<'_>,
-) -> Result<(Vec<PlanSeries>, Vec<Cell>), Failure> {
+) -> Result<(Vec<PlanSeries>, Vec<Cell>)> {
     let (mut series, mut all) = (Vec::new(), Vec::new());
     for grid in grids(file, place)? {
         all.extend(grid.cells(peers, place)?);
@@ -115,7 +115,7 @@ pub(super) fn read(
     Ok((series, all))
 }
 
-fn grids<'a>(file: &'a File, place: Places<'_>) -> Result<Vec<Grid<'a>>, Failure> {
+fn grids<'a>(file: &'a File, place: Places<'_>) -> Result<Vec<Grid<'a>>> {
     if file.series.is_empty() {
         return Ok(vec![Grid {
             name: None,
@@ -154,7 +154,7 @@ fn grids<'a>(file: &'a File, place: Places<'_>) -> Result<Vec<Grid<'a>>, Failure
 
 impl<'a> Grid<'a> {
     /// Every combination of levels over the defaults.
-    fn cells(&self, peers: &Peers, place: Places<'_>) -> Result<Vec<Cell>, Failure> {
+    fn cells(&self, peers: &Peers, place: Places<'_>) -> Result<Vec<Cell>> {
         let defaults = self.defaults(place)?;
         let mut combinations = vec![Vec::new()];
         for (name, levels) in self.factors {
@@ -192,7 +192,7 @@ impl<'a> Grid<'a> {
         Ok(made)
     }
 
-    fn defaults(&self, place: Places<'_>) -> Result<Vec<Level<'a>>, Failure> {
+    fn defaults(&self, place: Places<'_>) -> Result<Vec<Level<'a>>> {
         let mut defaults: Vec<Level<'a>> = Vec::new();
         for (name, value) in self.defaults.iter().copied().flatten() {
             let key = key(name, place)?;

@@ -7,6 +7,7 @@ use linerate_analysis::statistics::Unit;
 use linerate_model::quantity::QuantityUnit;
 use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
 use linerate_model::spec::Direction;
+use linerate_model::units::float;
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use std::time::Duration;
 
@@ -188,8 +189,7 @@ impl Reading {
         }
         let valid = trials.into_iter().filter(|trial| trial.valid);
         let values: Vec<f64> = valid.filter_map(|trial| self.of_trial(trial)).collect();
-        #[expect(clippy::cast_precision_loss, reason = "a handful of trials")]
-        let count = values.len() as f64;
+        let count = float(values.len() as u64);
         (count > 0.0).then(|| values.iter().sum::<f64>() / count)
     }
 
@@ -229,11 +229,7 @@ enum Middle {
 fn round_trip(delay: &Delay, middle: Middle) -> Option<f64> {
     let value = match middle {
         Middle::Mean => delay.mean_ns,
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "delays of less than a hundred days"
-        )]
-        Middle::Median => delay.p50_ns.map(|ns| ns as f64),
+        Middle::Median => delay.p50_ns.map(float),
     }?;
     match delay.of {
         DelayOf::RoundTrip => Some(value),

@@ -4,7 +4,7 @@ use linerate_analysis::published::{PublishedTable, audit};
 use linerate_model::audit::Audit;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Tool;
-use std::io::Read as _;
+use linerate_sys::bounded;
 use std::path::Path;
 
 /// Largest file that is read; the table itself may have less.
@@ -16,11 +16,8 @@ pub fn read_table(path: &Path) -> Result<PublishedTable, Failure> {
         let message = format!("cannot read the published table {}: {why}", path.display());
         Failure::new(ExitCode::Plan, message)
     };
-    let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
-    let mut text = String::new();
-    file.take(MAX_BYTES)
-        .read_to_string(&mut text)
-        .map_err(|error| failed(error.to_string()))?;
+    let text = bounded::read_text_file(path, MAX_BYTES);
+    let text = text.map_err(|error| failed(error.to_string()))?;
     PublishedTable::parse(&text).map_err(|error| failed(error.to_string()))
 }
 

@@ -6,10 +6,10 @@ use crate::links::{self, encoded};
 use crate::site::Site;
 use axum::extract::{Query, State};
 use axum::response::Response;
-use linerate_archive::{self as archive, Filter, StoredRun};
+use linerate_archive::{self as archive, Entry, Filter, StoredRun};
 use linerate_model::run::{RunKind, RunStatus};
 use linerate_report::figures::clean;
-use linerate_report::{ListedEntry, listed_figure, to_the_minute};
+use linerate_report::{listed_figure, to_the_minute};
 use maud::{Markup, html};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -165,11 +165,10 @@ fn table(kept: &[StoredRun]) -> Markup {
 }
 
 fn row(kept: &StoredRun) -> Markup {
-    let shown = kept.shown();
-    let (id, tags) = (clean(shown.id), clean(&shown.tags.join(", ")));
+    let (id, tags) = (clean(&kept.listed.id), clean(&kept.tags.join(", ")));
     html! {
-        @match shown.entry {
-            ListedEntry::Broken { reason } => {
+        @match &kept.listed.entry {
+            Entry::Broken { reason } => {
                 tr.invalid {
                     td {}
                     td { (id) }
@@ -177,23 +176,23 @@ fn row(kept: &StoredRun) -> Markup {
                     td { (tags) }
                 }
             }
-            ListedEntry::Run { kind, status, title, started, result, limit } => {
+            Entry::Run(run) => {
                 tr {
-                    td { input type="checkbox" name="run" value=(shown.id) aria-label=(format!("Compare {id}")); }
+                    td { input type="checkbox" name="run" value=(kept.listed.id) aria-label=(format!("Compare {id}")); }
                     th scope="row" {
-                        a href=(links::run(shown.id)) { (title.map_or_else(|| id.clone(), clean)) }
-                        @if title.is_some() { div.muted { (id) } }
+                        a href=(links::run(&kept.listed.id)) { (run.title.as_deref().map_or_else(|| id.clone(), clean)) }
+                        @if run.title.is_some() { div.muted { (id) } }
                     }
                     td {
-                        (kind.as_str())
-                        @if status != RunStatus::Complete { div.alarm-text { (status.as_str()) } }
+                        (run.kind.as_str())
+                        @if run.status != RunStatus::Complete { div.alarm-text { (run.status.as_str()) } }
                     }
-                    td.short { (started.map_or_else(String::new, to_the_minute)) }
-                    td.number { (listed_figure(result)) }
-                    td { (limit.map_or_else(String::new, clean)) }
+                    td.short { (run.started.as_ref().map_or_else(String::new, to_the_minute)) }
+                    td.number { (listed_figure(run)) }
+                    td { (run.limit.as_ref().map_or_else(String::new, |(_, name)| clean(name))) }
                     td {
                         (tags)
-                        @if let Some(note) = shown.note { div.muted { (clean(note)) } }
+                        @if let Some(note) = &kept.note { div.muted { (clean(note)) } }
                     }
                 }
             }

@@ -10,6 +10,7 @@ use linerate_analysis::changes::{ChangePoint, Rules, change_points};
 use linerate_analysis::compare::{NamedRun, Options, compare};
 use linerate_archive::{self as archive, Entry, Figure, StoredRun};
 use linerate_model::comparison::Difference;
+use linerate_model::units::float;
 use linerate_report::document::{DocumentFormat, render};
 use linerate_report::{Trend, TrendChange, TrendFigure, TrendPoint, TrendSeries, to_the_minute};
 use linerate_sys::clock::wall_now;
@@ -163,8 +164,7 @@ fn point(kept: &StoredRun) -> Option<(TrendFigure, TrendPoint)> {
         Figure::MedianReceived(rate) => (TrendFigure::MedianReceived, rate.as_f64()),
         Figure::LowerBound(rate) => (TrendFigure::LowerBound, rate.as_f64()),
         Figure::FrameLowerBound { rate, .. } => (TrendFigure::Frames, rate.pps()),
-        #[expect(clippy::cast_precision_loss, reason = "far below 2⁵³ ns")]
-        Figure::MedianNs(ns) => (TrendFigure::Median, ns as f64),
+        Figure::MedianNs(ns) => (TrendFigure::Median, float(ns)),
     };
     let point = TrendPoint {
         id: kept.listed.id.clone(),

@@ -73,7 +73,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "client", "agent", "doctor", "studies", "mesh",
         ],
     ),
-    ("p4", &[]),
+    ("p4", &["model"]),
     ("p4-runtime", &["p4"]),
     ("p4-switch", &["model", "sys", "p4"]),
     (

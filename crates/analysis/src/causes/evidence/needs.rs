@@ -7,66 +7,42 @@ use linerate_model::sample::DatagramReceiver;
 use linerate_model::signals;
 use linerate_model::spec::Side;
 
-/// Something a rule reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Need {
-    /// Shares of time from the TCP chronographs of the sending side.
-    Chronographs,
-    /// Congestion window of the sending side.
-    CongestionWindow,
-    /// Delay variation of datagrams or RTT of TCP.
-    Delay,
-    /// The smallest delay of each part of a trial.
-    DelayFloor,
-    /// A load that was asked for.
-    IntendedLoad,
-    /// Where each lost packet was lost.
-    Ledger,
-    /// Speed of the test's interface.
-    LinkSpeed,
-    /// Packets sent and received, or what the sender retransmitted.
-    Loss,
-    /// What the sender's application gave.
-    OfferedLoad,
-    /// CPU use of the receiver.
-    ReceiverCpu,
-    /// What the receiver's application got.
-    ReceivedRate,
-    /// Times from a request to its answer.
-    RoundTrips,
-    /// CPU use of the sender.
-    SenderCpu,
-    /// Trials at two or more loads.
-    SeveralLoads,
+linerate_model::named_enum! {
+    /// Something a rule reads, and what it is called for people, with the key of the run document that holds it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub(crate) enum Need {
+        /// Shares of time from the TCP chronographs of the sending side.
+        Chronographs = "the sender's busy, receiver-window and send-buffer limited time (trials.tcp.busy_ratio)",
+        /// Congestion window of the sending side.
+        CongestionWindow = "the congestion window (trials.tcp.cwnd_mean_bytes)",
+        /// Delay variation of datagrams or RTT of TCP.
+        Delay = "delay or RTT at rest and under load (trials.delay, trials.tcp.min_rtt_ns, trials.tcp.srtt_mean_ns)",
+        /// The smallest delay of each part of a trial.
+        DelayFloor = "the smallest delays over time (trials.raw.streams.delay_floor_ns)",
+        /// A load that was asked for.
+        IntendedLoad = "an intended load (trials.intended_bps)",
+        /// Where each lost packet was lost.
+        Ledger = "where packets were lost (trials.ledger)",
+        /// Speed of the test's interface.
+        LinkSpeed = "the link speed (hosts.facts.link_speed_bps or config.link_speed_bps)",
+        /// Packets sent and received, or what the sender retransmitted.
+        Loss = "packet accounting (trials.packets)",
+        /// What the sender's application gave.
+        OfferedLoad = "the offered load (trials.offered_bps)",
+        /// CPU use of the receiver.
+        ReceiverCpu = "the receiver's CPU use (trials.cpu.receiver)",
+        /// What the receiver's application got.
+        ReceivedRate = "the received rate (trials.received_bps)",
+        /// Times from a request to its answer.
+        RoundTrips = "round trips (trials.delay)",
+        /// CPU use of the sender.
+        SenderCpu = "the sender's CPU use (trials.cpu.sender)",
+        /// Trials at two or more loads.
+        SeveralLoads = "trials at two or more loads",
+    }
 }
 
 impl Need {
-    /// What it is called for people, with the key of the run document that holds it.
-    pub(in crate::causes) const fn describe(self) -> &'static str {
-        match self {
-            Self::Chronographs => {
-                "the sender's busy, receiver-window and send-buffer limited time (trials.tcp.busy_ratio)"
-            }
-            Self::CongestionWindow => "the congestion window (trials.tcp.cwnd_mean_bytes)",
-            Self::Delay => {
-                "delay or RTT at rest and under load (trials.delay, trials.tcp.min_rtt_ns, trials.tcp.srtt_mean_ns)"
-            }
-            Self::DelayFloor => "the smallest delays over time (trials.raw.streams.delay_floor_ns)",
-            Self::IntendedLoad => "an intended load (trials.intended_bps)",
-            Self::Ledger => "where packets were lost (trials.ledger)",
-            Self::LinkSpeed => {
-                "the link speed (hosts.facts.link_speed_bps or config.link_speed_bps)"
-            }
-            Self::Loss => "packet accounting (trials.packets)",
-            Self::OfferedLoad => "the offered load (trials.offered_bps)",
-            Self::ReceivedRate => "the received rate (trials.received_bps)",
-            Self::RoundTrips => "round trips (trials.delay)",
-            Self::ReceiverCpu => "the receiver's CPU use (trials.cpu.receiver)",
-            Self::SenderCpu => "the sender's CPU use (trials.cpu.sender)",
-            Self::SeveralLoads => "trials at two or more loads",
-        }
-    }
-
     /// Whether the run has it for at least one trial.
     pub(in crate::causes) fn is_met(self, evidence: &Evidence<'_>) -> bool {
         let any = |has: fn(&Trial) -> bool| evidence.trials.iter().any(|trial| has(trial));
@@ -113,7 +89,7 @@ impl Need {
 
     /// `Not recorded: packet accounting (trials.packets); trials at two or more loads`.
     pub(in crate::causes) fn not_recorded(needs: &[Self]) -> String {
-        let names: Vec<&str> = needs.iter().map(|need| need.describe()).collect();
+        let names: Vec<&str> = needs.iter().map(|need| need.as_str()).collect();
         format!("Not recorded: {}", names.join("; "))
     }
 }

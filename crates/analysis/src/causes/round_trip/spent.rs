@@ -17,25 +17,19 @@ pub(super) fn where_time_goes(points: &[Point<'_>]) -> Option<String> {
         .or_else(|| plain().and_then(processing))
 }
 
-/// What is one thing to those who tune a host.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Group {
-    Application,
-    SendStack,
-    Queue,
-    Wire,
-    ReceiveStack,
+linerate_model::named_enum! {
+    /// What is one thing to those who tune a host.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Group {
+        ReceiveStack = "the receive stacks and waking up",
+        SendStack = "the send stacks",
+        Wire = "drivers, interrupts and wire",
+        Queue = "the queueing disciplines",
+        Application = "the applications",
+    }
 }
 
 impl Group {
-    const ALL: [Self; 5] = [
-        Self::ReceiveStack,
-        Self::SendStack,
-        Self::Wire,
-        Self::Queue,
-        Self::Application,
-    ];
-
     const fn of(stage: Stage) -> Self {
         match stage {
             Stage::NearApplication | Stage::FarApplication => Self::Application,
@@ -43,16 +37,6 @@ impl Group {
             Stage::NearQueue | Stage::FarQueue => Self::Queue,
             Stage::Wire => Self::Wire,
             Stage::NearReceiveStack | Stage::FarReceiveStack => Self::ReceiveStack,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Application => "the applications",
-            Self::SendStack => "the send stacks",
-            Self::Queue => "the queueing disciplines",
-            Self::Wire => "drivers, interrupts and wire",
-            Self::ReceiveStack => "the receive stacks and waking up",
         }
     }
 }
@@ -71,7 +55,7 @@ fn of_parts(point: &Point<'_>, parts: &Decomposition) -> Option<String> {
     groups.sort_by(|a, b| b.1.total_cmp(&a.1));
     let shares = groups.iter().map(|(group, time)| {
         let share = words::percent(time / total);
-        format!("{share} {}", group.name())
+        format!("{share} {group}")
     });
     let shares: Vec<_> = shares.collect();
     Some(format!(

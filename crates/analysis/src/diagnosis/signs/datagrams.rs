@@ -1,6 +1,6 @@
 //! Signs of datagrams: what became of those that were to be sent.
 
-use super::{RECEIVER_THREAD, SHAPER, Sign, SignInput};
+use super::{RECEIVER_THREAD, SHAPER, Sign, SignInput, sign};
 use crate::causes;
 use crate::diagnosis::class::classes;
 use crate::diagnosis::outcome::{self, Outcome, ReferenceTrials};
@@ -11,11 +11,7 @@ use linerate_model::run::{BoundedBy, GoalResult};
 use linerate_model::spec::Side;
 
 pub(super) const SIGNS: &[Sign] = &[
-    Sign {
-        id: "sender-thread",
-        classes: Spent::IDS,
-        read: |shown| Some(spent(shown.trial, Side::Sender)? as usize),
-    },
+    sign!("sender-thread", Spent, shown => spent(shown.trial, Side::Sender)),
     RECEIVER_THREAD,
     SHAPER,
     Sign {
@@ -23,16 +19,8 @@ pub(super) const SIGNS: &[Sign] = &[
         classes: Outcome::IDS,
         read: outcome_of,
     },
-    Sign {
-        id: "bounded-by",
-        classes: Bound::IDS,
-        read: |shown| Some(bounded_by(shown.goal?)? as usize),
-    },
-    Sign {
-        id: "bucket",
-        classes: BucketState::IDS,
-        read: |shown| Some(bucket(shown)? as usize),
-    },
+    sign!("bounded-by", Bound, shown => bounded_by(shown.goal?)),
+    sign!("bucket", BucketState, shown => bucket(shown)),
 ];
 
 classes! {

@@ -21,6 +21,18 @@ pub(super) struct Sign {
     pub(super) read: fn(&SignInput<'_>) -> Option<usize>,
 }
 
+/// A sign by its key, its classes and the class that a trial shows, if it shows one.
+macro_rules! sign {
+    ($id:literal, $classes:ty, $shown:ident => $class:expr) => {
+        $crate::diagnosis::signs::Sign {
+            id: $id,
+            classes: <$classes>::IDS,
+            read: |$shown| Some($class? as usize),
+        }
+    };
+}
+use sign;
+
 /// The trials that signs are read from.
 pub(super) struct SignInput<'a> {
     pub(super) run: &'a Run,
@@ -44,15 +56,9 @@ pub(super) const fn of(transport: Transport) -> &'static [Sign] {
 }
 
 /// Where the receiving thread's time went, whatever is carried: one that waits for something to read is not what limits.
-const RECEIVER_THREAD: Sign = Sign {
-    id: "receiver-thread",
-    classes: Spent::IDS,
-    read: |shown| Some(spent(shown.trial, Side::Receiver)? as usize),
-};
+const RECEIVER_THREAD: Sign =
+    sign!("receiver-thread", Spent, shown => spent(shown.trial, Side::Receiver));
 
 /// A shaper at the sender's interface, whatever is carried.
-const SHAPER: Sign = Sign {
-    id: "shaper",
-    classes: shaper::Rate::IDS,
-    read: |shown| Some(shaper::rate(shown.trial, shown.shaped?)? as usize),
-};
+const SHAPER: Sign =
+    sign!("shaper", shaper::Rate, shown => shaper::rate(shown.trial, shown.shaped?));

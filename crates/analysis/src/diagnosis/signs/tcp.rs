@@ -1,6 +1,6 @@
 //! Signs of a byte stream: what TCP waited for and who was late, what it sent again and what waited where.
 
-use super::{RECEIVER_THREAD, SHAPER, Sign, SignInput};
+use super::{RECEIVER_THREAD, SHAPER, Sign, SignInput, sign};
 use crate::diagnosis::class::classes;
 use crate::diagnosis::thread::{Spent, Thread, spent, thread};
 use crate::readings::{cross_traffic, mean, unread_shares};
@@ -18,58 +18,18 @@ use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use std::time::Duration;
 
 pub(super) const SIGNS: &[Sign] = &[
-    Sign {
-        id: "sender-thread",
-        classes: Spent::IDS,
-        read: |shown| Some(spent(shown.trial, Side::Sender)? as usize),
-    },
+    sign!("sender-thread", Spent, shown => spent(shown.trial, Side::Sender)),
     RECEIVER_THREAD,
     SHAPER,
-    Sign {
-        id: "application",
-        classes: Application::IDS,
-        read: |shown| Some(application(shown.trial)? as usize),
-    },
-    Sign {
-        id: "reader",
-        classes: Reader::IDS,
-        read: |shown| Some(reader(shown.trial)? as usize),
-    },
-    Sign {
-        id: "receiver-window",
-        classes: ReceiverWindow::IDS,
-        read: |shown| Some(receiver_window(shown.trial)? as usize),
-    },
-    Sign {
-        id: "send-buffer-share",
-        classes: SendBuffer::IDS,
-        read: |shown| Some(send_buffer(shown.trial)? as usize),
-    },
-    Sign {
-        id: "sent-again",
-        classes: SentAgain::IDS,
-        read: |shown| Some(sent_again(shown.trial)? as usize),
-    },
-    Sign {
-        id: "window-used",
-        classes: WindowUsed::IDS,
-        read: |shown| Some(window_used(shown.trial)? as usize),
-    },
-    Sign {
-        id: "needless",
-        classes: Needless::IDS,
-        read: |shown| Some(needless(shown.trial)? as usize),
-    },
-    Sign {
-        id: "held-back",
-        classes: HeldBack::IDS,
-        read: |shown| Some(held_back(shown.trial)? as usize),
-    },
-    Sign {
-        id: "cross-traffic",
-        classes: CrossTraffic::IDS,
-        read: |shown| Some(cross_traffic_class(shown)? as usize),
-    },
+    sign!("application", Application, shown => application(shown.trial)),
+    sign!("reader", Reader, shown => reader(shown.trial)),
+    sign!("receiver-window", ReceiverWindow, shown => receiver_window(shown.trial)),
+    sign!("send-buffer-share", SendBuffer, shown => send_buffer(shown.trial)),
+    sign!("sent-again", SentAgain, shown => sent_again(shown.trial)),
+    sign!("window-used", WindowUsed, shown => window_used(shown.trial)),
+    sign!("needless", Needless, shown => needless(shown.trial)),
+    sign!("held-back", HeldBack, shown => held_back(shown.trial)),
+    sign!("cross-traffic", CrossTraffic, shown => cross_traffic_class(shown)),
 ];
 
 /// Below the first, from the first, or from the second of two edges on.

@@ -79,11 +79,8 @@ impl Statement {
             None => 0.0,
         };
         let read = work.read;
-        let wider = Interval {
-            low: right.range.low - tolerance,
-            high: right.range.high + tolerance,
-        };
-        let sign = self.comparison.sign();
+        let wider = Interval::new(right.range.low - tolerance, right.range.high + tolerance);
+        let sign = self.comparison;
         let slack = if tolerance > 0.0 {
             format!(" ± {}", number(tolerance))
         } else {
@@ -171,10 +168,7 @@ impl Work<'_> {
     fn value(&mut self, expression: &Expression) -> Option<Value> {
         match expression {
             Expression::Number(value) => Some(Value {
-                range: Interval {
-                    low: *value,
-                    high: *value,
-                },
+                range: Interval::new(*value, *value),
                 shown: number(*value),
             }),
             Expression::Cell(selector, figure) => {
@@ -191,15 +185,9 @@ impl Work<'_> {
             Expression::Binary(left, operation, right) => {
                 let (left, right) = (self.value(left)?, self.value(right)?);
                 let range = operate(left.range, *operation, right.range)?;
-                let sign = match operation {
-                    Operation::Add => "+",
-                    Operation::Divide => "/",
-                    Operation::Multiply => "×",
-                    Operation::Subtract => "−",
-                };
                 Some(Value {
                     range,
-                    shown: format!("({} {sign} {})", left.shown, right.shown),
+                    shown: format!("({} {operation} {})", left.shown, right.shown),
                 })
             }
         }
@@ -222,17 +210,12 @@ impl Work<'_> {
                 Aggregate::Sum => ends.sum(),
             }
         };
-        let range = Interval {
-            low: over(|figure| figure.low),
-            high: over(|figure| figure.high),
-        };
+        let range = Interval::new(over(|figure| figure.low), over(|figure| figure.high));
         self.read.extend(&found);
-        let name = Aggregate::ALL.iter().find(|(_, known)| *known == aggregate);
-        let name = name.map_or("", |(name, _)| name);
         let levels: Levels = selector.iter().cloned().collect();
         Some(Value {
             range,
-            shown: format!("{name} of {} cells ({})", found.len(), label(&levels)),
+            shown: format!("{aggregate} of {} cells ({})", found.len(), label(&levels)),
         })
     }
 }
@@ -245,10 +228,10 @@ fn operate(left: Interval, operation: Operation, right: Interval) -> Option<Inte
             of(left.high, right.low),
             of(left.high, right.high),
         ];
-        let range = Interval {
-            low: all.into_iter().fold(f64::INFINITY, f64::min),
-            high: all.into_iter().fold(f64::NEG_INFINITY, f64::max),
-        };
+        let range = Interval::new(
+            all.into_iter().fold(f64::INFINITY, f64::min),
+            all.into_iter().fold(f64::NEG_INFINITY, f64::max),
+        );
         (range.low.is_finite() && range.high.is_finite()).then_some(range)
     };
     match operation {

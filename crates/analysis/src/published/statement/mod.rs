@@ -36,27 +36,14 @@ pub struct Statement {
 /// Factors and levels that cells must have.
 type Selector = Vec<(String, String)>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparison {
-    Equal,
-    Greater,
-    GreaterOrEqual,
-    Less,
-    LessOrEqual,
-}
-
-impl Comparison {
-    const ALL: [(&'static str, Self); 5] = [
-        (">=", Self::GreaterOrEqual),
-        ("<=", Self::LessOrEqual),
-        ("=", Self::Equal),
-        (">", Self::Greater),
-        ("<", Self::Less),
-    ];
-
-    fn sign(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(_, comparison)| *comparison == self);
-        known.map_or("", |(sign, _)| sign)
+linerate_model::named_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Comparison {
+        GreaterOrEqual = ">=",
+        LessOrEqual = "<=",
+        Equal = "=",
+        Greater = ">",
+        Less = "<",
     }
 }
 
@@ -69,29 +56,24 @@ enum Expression {
     Number(f64),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    Add,
-    Divide,
-    Multiply,
-    Subtract,
+linerate_model::named_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Operation {
+        Add = "+",
+        Divide = "/",
+        Multiply = "×",
+        Subtract = "−",
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Aggregate {
-    Largest,
-    Mean,
-    Smallest,
-    Sum,
-}
-
-impl Aggregate {
-    const ALL: [(&'static str, Self); 4] = [
-        ("mean", Self::Mean),
-        ("sum", Self::Sum),
-        ("largest", Self::Largest),
-        ("smallest", Self::Smallest),
-    ];
+linerate_model::named_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Aggregate {
+        Mean = "mean",
+        Sum = "sum",
+        Largest = "largest",
+        Smallest = "smallest",
+    }
 }
 
 impl Expression {

@@ -23,8 +23,8 @@ impl Statement {
         let mut parser = Parser { rest: body, text };
         let left = parser.sum(0)?;
         let mut signs = Comparison::ALL.into_iter();
-        let (_, comparison) = signs
-            .find(|(sign, _)| parser.take(sign))
+        let comparison = signs
+            .find(|sign| parser.take(sign.as_str()))
             .ok_or_else(|| parser.fail("=, <, >, <= or >="))?;
         let right = parser.sum(0)?;
         let tolerance = if comparison == Comparison::Equal && parser.take("+-") {
@@ -156,8 +156,8 @@ impl<'a> Parser<'a> {
 
     fn aggregate(&mut self) -> Result<Expression, String> {
         let mut known = Aggregate::ALL.into_iter();
-        let found = known.find(|(name, _)| self.take(&format!("{name}[")));
-        let (_, aggregate) = found.ok_or_else(|| {
+        let found = known.find(|aggregate| self.take(&format!("{aggregate}[")));
+        let aggregate = found.ok_or_else(|| {
             self.fail("a number, [FACTOR=LEVEL], mean[…], sum[…], largest[…], smallest[…] or (")
         })?;
         Ok(Expression::Aggregate(aggregate, self.selector()?))

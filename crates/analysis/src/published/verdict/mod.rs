@@ -367,10 +367,7 @@ impl Cells for MeasuredCells<'_> {
 
     fn figure(&self, index: usize, name: &str) -> Option<Interval> {
         let estimate = self.estimate(index).filter(|_| name == "value")?;
-        let point = Interval {
-            low: estimate.point,
-            high: estimate.point,
-        };
+        let point = Interval::new(estimate.point, estimate.point);
         if self.as_intervals {
             estimate.interval
         } else {

@@ -1,36 +1,16 @@
 //! Addresses that a switch learns.
 
 use super::super::Row;
-use super::{Found, of};
+use super::{Found, found};
 use crate::document::Sheet;
 use crate::figures::significant;
 use crate::table::{Cell, column, words};
 use linerate_model::PacketRate;
-use linerate_model::run::{AddressTable, LearningRate, MethodResult};
-
-fn tables<'a>(rows: &'a [Row<'a>]) -> Vec<Found<'a, AddressTable>> {
-    of(rows, |found| {
-        if let MethodResult::AddressTable(found) = found {
-            Some(found)
-        } else {
-            None
-        }
-    })
-}
-
-fn rates<'a>(rows: &'a [Row<'a>]) -> Vec<Found<'a, LearningRate>> {
-    of(rows, |found| {
-        if let MethodResult::LearningRate(found) = found {
-            Some(found)
-        } else {
-            None
-        }
-    })
-}
+use linerate_model::run::{AddressTable, LearningRate};
 
 pub(super) fn table_sheet(rows: &[Row<'_>]) -> Option<Sheet> {
     type Line<'a> = Found<'a, AddressTable>;
-    let lines = tables(rows);
+    let lines = found!(rows, AddressTable);
     let columns = vec![
         words("frame", |line: &Line<'_>| line.name.clone()),
         column("addresses taught", |line: &Line<'_>| {
@@ -49,7 +29,7 @@ pub(super) fn table_sheet(rows: &[Row<'_>]) -> Option<Sheet> {
 
 pub(super) fn rate_sheet(rows: &[Row<'_>]) -> Option<Sheet> {
     type Line<'a> = Found<'a, LearningRate>;
-    let lines = rates(rows);
+    let lines = found!(rows, LearningRate);
     let columns = vec![
         words("frame", |line: &Line<'_>| line.name.clone()),
         column("addresses", |line: &Line<'_>| {
@@ -73,7 +53,7 @@ fn rate(rate: Option<PacketRate>) -> String {
 }
 
 pub(super) fn table_outcome(rows: &[Row<'_>]) -> Option<String> {
-    let lines = tables(rows);
+    let lines = found!(rows, AddressTable);
     let AddressTable {
         taught, learned, ..
     } = lines.first()?.result;
@@ -85,7 +65,7 @@ pub(super) fn table_outcome(rows: &[Row<'_>]) -> Option<String> {
 }
 
 pub(super) fn rate_outcome(rows: &[Row<'_>]) -> Option<String> {
-    let lines = rates(rows);
+    let lines = found!(rows, LearningRate);
     let found = lines.first()?.result;
     let count = found.addresses;
     match (found.learned_all, found.missed_some) {

@@ -1,28 +1,18 @@
 //! Back-to-back frames.
 
 use super::super::{Row, number};
-use super::{Found, of};
+use super::{Found, found};
 use crate::document::Sheet;
 use crate::figures::{Unit, nanos, significant};
 use crate::table::{Cell, column, words};
 use linerate_model::PacketCount;
-use linerate_model::run::{BackToBack, MethodResult};
+use linerate_model::run::BackToBack;
 use std::time::Duration;
 
 type Line<'a> = Found<'a, BackToBack>;
 
-fn lines<'a>(rows: &'a [Row<'a>]) -> Vec<Line<'a>> {
-    of(rows, |found| {
-        if let MethodResult::BackToBack(found) = found {
-            Some(found)
-        } else {
-            None
-        }
-    })
-}
-
 pub(super) fn sheet(rows: &[Row<'_>], unit: Unit) -> Option<Sheet> {
-    let lines = lines(rows);
+    let lines = found!(rows, BackToBack);
     let extreme = |of: fn(&[PacketCount]) -> Option<&PacketCount>| {
         move |line: &Line<'_>| Cell::count(of(&line.result.bursts).map(|frames| frames.get()))
     };
@@ -84,7 +74,7 @@ fn time(time: Option<Duration>) -> String {
 }
 
 pub(super) fn outcome(rows: &[Row<'_>]) -> Option<String> {
-    let lines = lines(rows);
+    let lines = found!(rows, BackToBack);
     let Line {
         name,
         result: found,

@@ -1,23 +1,13 @@
 //! Frame loss rate.
 
 use super::super::{Row, number};
-use super::{Found, of};
+use super::{Found, found};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::document::Sheet;
 use crate::figures::{Unit, percent};
 use crate::table::{Cell, Table, column, words};
-use linerate_model::run::{FullLoad, LossCurve, LossPoint, MethodResult};
+use linerate_model::run::{LossCurve, LossPoint};
 use linerate_model::{PacketRate, Ratio};
-
-fn curves<'a>(rows: &'a [Row<'a>]) -> Vec<Found<'a, LossCurve>> {
-    of(rows, |found| {
-        if let MethodResult::LossCurve(found) = found {
-            Some(found)
-        } else {
-            None
-        }
-    })
-}
 
 /// One load of one row.
 struct Line<'a> {
@@ -55,7 +45,7 @@ impl Line<'_> {
         let mut ledger: Vec<_> = self.point.ledger.iter().collect();
         ledger.sort_by_key(|entry| std::cmp::Reverse(entry.packets));
         let said = ledger.into_iter().map(|entry| {
-            let place = crate::words::place(entry.place);
+            let place = entry.place;
             format!("{place}: {} ({})", entry.packets, entry.source)
         });
         said.collect::<Vec<_>>().join("; ")
@@ -63,7 +53,7 @@ impl Line<'_> {
 }
 
 pub(super) fn sheet(rows: &[Row<'_>], unit: Unit) -> Option<Sheet> {
-    let curves = curves(rows);
+    let curves = found!(rows, LossCurve);
     let lines = lines(&curves);
     let full = curves.first().map(|curve| curve.result.full_of)?;
     let columns = vec![
@@ -83,21 +73,12 @@ pub(super) fn sheet(rows: &[Row<'_>], unit: Unit) -> Option<Sheet> {
         }),
         words("where", |line: &Line<'_>| line.places()),
     ];
-    let title = format!("Frame loss rate by load, of {} (RFC 2544)", of_what(full));
+    let title = format!("Frame loss rate by load, of {full} (RFC 2544)");
     Some(Sheet::new(title, &lines, columns))
 }
 
-/// What the loads are shares of.
-fn of_what(full: FullLoad) -> &'static str {
-    match full {
-        FullLoad::Ceiling => "linerate's own ceiling on a wire",
-        FullLoad::LineRate => "the line rate",
-        FullLoad::Offered => "what the sender offers without a rate",
-    }
-}
-
 pub(super) fn chart(rows: &[Row<'_>], unit: Unit) -> Option<Chart> {
-    let curves = curves(rows);
+    let curves = found!(rows, LossCurve);
     let series = curves.iter().enumerate().map(|(at, curve)| {
         let points = curve.result.points.iter().filter_map(|point| {
             let load = point.offered.unwrap_or(point.intended);
@@ -133,7 +114,7 @@ pub(super) fn chart(rows: &[Row<'_>], unit: Unit) -> Option<Chart> {
 }
 
 pub(super) fn outcome(rows: &[Row<'_>], unit: Unit) -> Option<String> {
-    let curves = curves(rows);
+    let curves = found!(rows, LossCurve);
     let curve = curves.first()?;
     let points = &curve.result.points;
     let offered = |point: &LossPoint| point.offered.unwrap_or(point.intended);

@@ -32,6 +32,17 @@ fn of<'a, T>(rows: &'a [Row<'a>], pick: fn(&MethodResult) -> Option<&T>) -> Vec<
     all.collect()
 }
 
+/// What one method found of all rows.
+macro_rules! found {
+    ($rows:expr, $kind:ident) => {
+        $crate::forwarding::methods::of::<linerate_model::run::$kind>($rows, |found| match found {
+            linerate_model::run::MethodResult::$kind(found) => Some(found),
+            _ => None,
+        })
+    };
+}
+use found;
+
 /// The table of each method.
 pub(super) fn sheets(rows: &[Row<'_>], unit: Unit) -> Vec<Sheet> {
     let all = [

@@ -1,22 +1,12 @@
 //! Reset.
 
 use super::super::Row;
-use super::{Found, of};
+use super::{Found, found};
 use crate::document::Sheet;
 use crate::figures::{float, nanos};
 use crate::table::{Cell, column, words};
-use linerate_model::run::{MethodResult, Reset, ResetTime};
+use linerate_model::run::ResetTime;
 use std::time::Duration;
-
-fn resets<'a>(rows: &'a [Row<'a>]) -> Vec<Found<'a, Reset>> {
-    of(rows, |found| {
-        if let MethodResult::Reset(found) = found {
-            Some(found)
-        } else {
-            None
-        }
-    })
-}
 
 /// One reset.
 struct Line<'a> {
@@ -26,7 +16,7 @@ struct Line<'a> {
 }
 
 pub(super) fn sheet(rows: &[Row<'_>]) -> Option<Sheet> {
-    let resets = resets(rows);
+    let resets = found!(rows, Reset);
     let lines: Vec<Line<'_>> = (resets.iter())
         .flat_map(|reset| {
             let tests = (1..).zip(&reset.result.tests);
@@ -68,7 +58,7 @@ fn mean(times: impl Iterator<Item = Duration>) -> Option<Duration> {
 }
 
 pub(super) fn outcome(rows: &[Row<'_>]) -> Option<String> {
-    let resets = resets(rows);
+    let resets = found!(rows, Reset);
     let Found { name, result } = resets.first()?;
     let tests = || result.tests.iter();
     let by_loss = mean(tests().map(|test| test.by_loss))?;

@@ -1,25 +1,15 @@
 //! Soak.
 
 use super::super::{Row, number};
-use super::{Found, of};
+use super::{Found, found};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::document::Sheet;
 use crate::figures::{Unit, float, nanos, percent};
 use crate::table::{Cell, Table, column, words};
-use linerate_model::run::{MethodResult, Soak, SoakInterval};
+use linerate_model::run::{Soak, SoakInterval};
 use std::time::Duration;
 
 type Line<'a> = Found<'a, Soak>;
-
-fn lines<'a>(rows: &'a [Row<'a>]) -> Vec<Line<'a>> {
-    of(rows, |found| {
-        if let MethodResult::Soak(found) = found {
-            Some(found)
-        } else {
-            None
-        }
-    })
-}
 
 fn time(time: Duration) -> String {
     nanos(time.as_secs_f64() * 1e9)
@@ -30,7 +20,7 @@ fn delay(delay: Option<u64>) -> String {
 }
 
 pub(super) fn sheet(rows: &[Row<'_>], unit: Unit) -> Option<Sheet> {
-    let lines = lines(rows);
+    let lines = found!(rows, Soak);
     let columns = vec![
         words("frame", |line: &Line<'_>| line.name.clone()),
         words("soak load", |line: &Line<'_>| {
@@ -60,7 +50,7 @@ fn worst(found: &Soak) -> String {
 }
 
 pub(super) fn chart(rows: &[Row<'_>]) -> Option<Chart> {
-    let lines = lines(rows);
+    let lines = found!(rows, Soak);
     let series = lines.iter().enumerate().map(|(at, line)| {
         let points = line.result.intervals.iter().filter_map(|one| {
             let loss = Unit::PERCENT.of(one.loss_ratio.get());
@@ -95,7 +85,7 @@ pub(super) fn chart(rows: &[Row<'_>]) -> Option<Chart> {
 }
 
 pub(super) fn outcome(rows: &[Row<'_>]) -> Option<String> {
-    let lines = lines(rows);
+    let lines = found!(rows, Soak);
     let Line { name, result } = lines.first()?;
     let over = format!(
         "in {} at {} of the throughput",

@@ -115,7 +115,7 @@ fn place(flow: &StageFlow, inner: &Markup) -> Markup {
         StageLoss::Counted { .. } | StageLoss::Clear => Some(flow.loss.placed()),
     };
     html! {
-        g data-stage=(flow.stage.id()) data-entered=[flow.entered] data-lost=[lost]
+        g data-stage=(flow.stage.as_str()) data-entered=[flow.entered] data-lost=[lost]
             data-limit=[flow.limits.then_some("yes")] { (inner) }
     }
 }
@@ -135,7 +135,7 @@ fn frame(
     } = draw(canvas, &fill);
     html! {
         svg.{ "path " (class) } viewBox=(format!("0 0 {} {}", px(w), px(h))) role="img" aria-label=(alternative(path))
-            data-direction=(crate::words::direction_id(path.direction)) data-unit=(path.unit.name())
+            data-direction=(path.direction.as_str()) data-unit=(path.unit.as_str())
             data-sent=[path.sent] data-received=[path.received] data-all-lost=[path.lost]
             data-unplaced=(canvas.rest) data-not-offered=[path.not_offered] {
             defs {

@@ -55,7 +55,7 @@ impl Mode {
         let same = |mode: &Self| mode.wait == spec.wait && mode.datapath == spec.datapath;
         let known = Self::known().map(|known| known.mode).find(same);
         known.unwrap_or_else(|| Self {
-            label: format!("{}, {}", spec.datapath.id, wait_name(spec.wait)),
+            label: format!("{}, {}", spec.datapath.id, spec.wait),
             wait: spec.wait,
             datapath: spec.datapath.clone(),
         })
@@ -115,14 +115,6 @@ impl FromStr for Mode {
             let message = format!("--wait {text}: known are {}", names.join(", "));
             Failure::new(ExitCode::Usage, message)
         })
-    }
-}
-
-const fn wait_name(wait: WaitMode) -> &'static str {
-    match wait {
-        WaitMode::Block => "block",
-        WaitMode::Spin => "spin",
-        WaitMode::BusyPoll => "busy-poll",
     }
 }
 
