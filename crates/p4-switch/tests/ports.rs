@@ -196,7 +196,9 @@ fn a_port_without_a_vlan_leaves_tags_in_their_frames() {
         let ports = (0..).zip(ports.map(Result::unwrap)).collect();
         net.run_program(patch_panel(), ports, |net| {
             let (mut seen, limit) = (Vec::new(), MonoClock.now().after(PATIENCE));
-            frames.iter().for_each(|frame| net.send(1, frame));
+            for frame in &frames {
+                net.send(1, frame);
+            }
             while seen.len() < frames.len() && !has_passed(limit) {
                 ring.drain(64, |frame| seen.push(frame.bytes.to_vec()));
                 std::thread::yield_now();

@@ -160,9 +160,7 @@ impl ImageOrder {
                 name: agent::P4_SWITCH,
                 bytes,
             }),
-            None => {
-                tell("without linerate-p4, which is not beside the agent: `make dist` builds both")
-            }
+            None => tell("without linerate-p4, which `make dist` builds beside the agent"),
         }
         Ok(programs)
     }

@@ -105,14 +105,6 @@ impl Board {
         nanoseconds / 1e9
     }
 
-    /// Frames that its interface had no room for.
-    pub(crate) fn nic_drops(&self) -> u64 {
-        let read = self.shell(
-            "cd /sys/class/net/eth0/statistics; cat rx_dropped rx_missed_errors rx_over_errors rx_fifo_errors",
-        );
-        read.lines().map(|line| line.parse::<u64>().unwrap()).sum()
-    }
-
     /// Interfaces, with addresses and flags, files of other programs, and whether the switch runs.
     pub(crate) fn state(&self) -> String {
         let look = "ip -o link; ip -o addr; cat /sys/class/net/eth0/flags; ls /tmp /var/tmp /dev/shm /root";

@@ -20,7 +20,6 @@ use linerate_sys::netns::enter_user_and_net_namespace;
 use linerate_testkit::namespaces::{Case, namespace_main};
 use programs::{ALL, PACKETS, Program, Reference};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Duration;
 use wire::{Frames, Wire};
@@ -57,10 +56,10 @@ fn main() -> ExitCode {
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Parts in which a program gets its packets, each timed.
-const PARTS: usize = 5;
+const PARTS: usize = 10;
 
 /// Each program gets the same packets there and here, and sends the same at every port, in the same order; its counters are
-/// those of the packets. What a fifth of them took is printed.
+/// those of the packets. What a tenth of them took is printed.
 fn programs_send_there_what_they_send_here() {
     let began = MonoClock.now();
     let board = Board::up("p4-programs");
@@ -81,9 +80,17 @@ fn programs_send_there_what_they_send_here() {
             );
         }
         let mut received = BTreeMap::new();
+        let mut cpu = board.cpu_time();
         let parts = (0..PARTS).map(|part| {
             let part = part * PART..(part + 1) * PART;
-            Part::of(&board, &mut wire, &reference, part, &mut received)
+            let began = MonoClock.now();
+            wire.exchange(&reference, part, &mut received, PATIENCE);
+            let wall = since(began);
+            let before = std::mem::replace(&mut cpu, board.cpu_time());
+            Part {
+                wall,
+                cpu: cpu - before,
+            }
         });
         let parts: Vec<_> = parts.collect();
         assert!(received == reference.outputs, "{}", program.name);
@@ -110,23 +117,6 @@ struct Part {
 }
 
 impl Part {
-    /// Sends these packets, never more at a time than the board has room for, and adds what comes back to `received`.
-    fn of(
-        board: &Board,
-        wire: &mut Wire,
-        reference: &Reference,
-        part: Range<usize>,
-        received: &mut Frames,
-    ) -> Self {
-        let (cpu, began) = (board.cpu_time(), MonoClock.now());
-        wire.exchange(reference, part, received, PATIENCE);
-        let wall = since(began);
-        Self {
-            wall,
-            cpu: board.cpu_time() - cpu,
-        }
-    }
-
     fn rate(&self) -> f64 {
         float(PART as u64) / self.wall
     }
@@ -165,35 +155,28 @@ fn since(start: MonoInstant) -> f64 {
     MonoClock.now().saturating_since(start).as_secs_f64()
 }
 
-/// The mean of [`PARTS`] values with Student's 95 % interval.
+/// The median of [`PARTS`] values with its 97.9 % interval, by ranks: other work on this host slows some of them down.
 fn interval(values: &[f64]) -> String {
-    /// Of four degrees of freedom.
-    const STUDENT: f64 = 2.776;
-    const { assert!(PARTS == 5) };
-    let count = float(values.len() as u64);
-    let mean = values.iter().sum::<f64>() / count;
-    let squares = values.iter().map(|value| (value - mean).powi(2));
-    let half = STUDENT * (squares.sum::<f64>() / (count - 1.0) / count).sqrt();
-    let digits = usize::from(mean < 100.0) * 2;
+    const { assert!(PARTS == 10) };
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let median = f64::midpoint(sorted[4], sorted[5]);
+    let digits = usize::from(median < 100.0) * 2;
     format!(
-        "{mean:.digits$} [{:.digits$}, {:.digits$}]",
-        mean - half,
-        mean + half
+        "{median:.digits$} [{:.digits$}, {:.digits$}]",
+        sorted[1], sorted[8]
     )
 }
 
-/// Sent as fast as this host can: each packet is in one place, the switch or a queue before it.
+/// Sent as fast as this host can: each packet that the link took is in one place, the switch or the ring before it.
 fn what_does_not_pass_at_full_speed_is_counted() {
     let board = Board::up("p4-flood");
     let program = &ALL[0];
     let reference = Reference::new(program);
     let mut wire = Wire::new(board.link(), program.ports);
     let switch = Switch::start(&board, program);
-    let before = (board.cpu_time(), MonoClock.now(), board.nic_drops());
     let sent = wire.flood(&reference);
     wire.drain(PATIENCE);
-    let busy = (board.cpu_time() - before.0) / since(before.1);
-    let nic = board.nic_drops() - before.2;
     let counted = switch.end();
     let received = counted["ports"][0]["received"].as_u64().unwrap();
     let at_ring = counted["drops"].as_array().unwrap().iter();
@@ -201,10 +184,10 @@ fn what_does_not_pass_at_full_speed_is_counted() {
     let at_ring: u64 = at_ring.map(|drop| drop["packets"].as_u64().unwrap()).sum();
     let refused = PACKETS as u64 - sent;
     println!(
-        "{PACKETS} packets at once: {refused} refused by the TAP device, {nic} dropped by the board's interface, {at_ring} at the switch's ring, {received} executed; {busy:.2} of a core"
+        "{PACKETS} packets at once: {refused} refused by the queue to the board, {at_ring} dropped at the switch's ring, {received} executed"
     );
     assert!(received > 0);
-    assert_eq!(sent, received + at_ring + nic, "{counted}");
+    assert_eq!(sent, received + at_ring, "{counted}");
 }
 
 /// The command here by SIGKILL, and the switch there: interfaces and files there are what they were, and nothing runs on.
@@ -241,7 +224,7 @@ fn what_cannot_run_there_is_told() {
     let config = folder.path().join("config");
     let options = "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n";
     std::fs::write(&config, options).unwrap();
-    board.shell("echo guest::1000:1000::/tmp:/bin/sh >>/etc/passwd");
+    board.shell("mkdir -m 777 /home && echo guest::1000:1000::/home:/bin/sh >>/etc/passwd");
     let (address, config) = (board.address(), config.display());
     let guest = format!("ssh://guest@{address}?config={config}");
     refused(&guest, "eth0,vlan=10", "run as root");

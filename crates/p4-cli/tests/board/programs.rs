@@ -110,10 +110,10 @@ impl Reference {
 
 /// What comes of one packet, by port.
 fn through(switch: &mut Switch, port: u32, packet: &[u8]) -> BTreeMap<u32, Vec<Vec<u8>>> {
-    let mut sent = BTreeMap::<u32, Vec<Vec<u8>>>::new();
-    let mut send = |port: u32, bytes: &[u8]| sent.entry(port).or_default().push(bytes.to_vec());
-    switch.process(port, packet, 0, &mut send);
-    sent
+    let mut outputs = BTreeMap::<u32, Vec<Vec<u8>>>::new();
+    let mut out = |port: u32, bytes: &[u8]| outputs.entry(port).or_default().push(bytes.to_vec());
+    switch.process(port, packet, 0, &mut out);
+    outputs
 }
 
 /// One of the packet test's, one in two with up to three other bytes.
