@@ -8,6 +8,7 @@
 
 mod bench;
 mod connections;
+mod flows;
 mod many;
 mod places;
 mod together;
@@ -36,6 +37,9 @@ const CASES: &[Case] = cases![
     connections::counted_by_both_kernels,
     connections::dropped_handshakes_time_out,
     connections::a_range_of_ports_is_used_up,
+    flows::all_finish,
+    flows::take_what_a_shaped_path_makes_them_take,
+    flows::that_cannot_begin_are_unfinished,
     together::in_the_queue_and_in_the_network,
     together::at_the_socket_the_queue_and_the_network,
     together::at_both_sockets_and_in_the_network,
