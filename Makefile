@@ -8,9 +8,9 @@ CARGO ?= cargo
 all: build ## build, the same as `make build`
 
 # The programs alone: tests and their rooms are built by `make check` and `make test`.
-build: ## build target/release/linerate, linerate-p4 and linerate-web
+build: ## build target/release/linerate, linerate-hub, linerate-p4 and linerate-web
 	@ci/need cargo
-	$(CARGO) build --release --locked -p linerate-cli -p linerate-p4-cli -p linerate-web
+	$(CARGO) build --release --locked -p linerate-cli -p linerate-hub -p linerate-p4-cli -p linerate-web
 
 demo: ## measure between two hosts made of this one, without privileges; writes report.html
 	@ci/need cargo namespaces
@@ -40,7 +40,7 @@ dist: ## build linerate for boards, without shared libraries: target/dist/linera
 	@ci/dist $(ARCH)
 
 # Programs go in as they are in target/dist. The same commit makes the same bytes, in any folder.
-packages: ## build .deb, tarballs and a container image of all architectures, and their sums, in target/packages
+packages: ## build .deb, tarballs and container images of all architectures, and their sums, in target/packages
 	@ci/need cargo packages-boards
 	@ci/dist $(ARCH)
 	$(CARGO) run --quiet --locked -p linerate-packages -- packages target/dist target/packages

@@ -1,14 +1,19 @@
 //! Archives with the same bytes for the same entries: sorted, owned by root, all of one time.
 
 use crate::entry::Entry;
+use crate::package::Package;
 use crate::{Source, xz};
 use std::collections::BTreeSet;
 use std::io;
 use tar::{Builder, EntryType, Header};
 
 /// The name of a tarball's only folder, and of the tarball but for its ending.
-pub fn tarball_name(source: &Source<'_>, architecture: impl std::fmt::Display) -> String {
-    format!("linerate-{}-{architecture}", source.version)
+pub fn tarball_name(
+    source: &Source<'_>,
+    package: Package,
+    architecture: impl std::fmt::Display,
+) -> String {
+    format!("{}-{}-{architecture}", package.name(), source.version)
 }
 
 /// A packed archive of `entries` below `prefix`, such as `linerate-0.1.0-riscv64` or `./usr`.

@@ -5,19 +5,27 @@
 //! - Package URLs of crates: the type `cargo` of the purl specification
 
 use crate::architecture::Architecture;
+use crate::package::Package;
 use crate::parts::Part;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// The document that lists `parts` of the programs for `architecture`; `hash` is the SHA-256 of linerate there.
-pub fn bill(parts: &[Part], architecture: Architecture, hash: &str, time: Timestamp) -> Value {
-    let root = "SPDXRef-linerate";
+/// The document that lists `parts` of a package's programs for `architecture`; `hash` is the SHA-256 of its first program.
+pub fn bill(
+    package: Package,
+    parts: &[Part],
+    architecture: Architecture,
+    hash: &str,
+    time: Timestamp,
+) -> Value {
+    let name = package.name();
+    let root = &format!("SPDXRef-{name}");
     let version = env!("CARGO_PKG_VERSION");
     let mut packages = vec![json!({
         "SPDXID": root,
-        "name": "linerate",
+        "name": name,
         "versionInfo": version,
-        "packageFileName": "/usr/bin/linerate",
+        "packageFileName": format!("/usr/bin/{name}"),
         "downloadLocation": "NOASSERTION",
         "filesAnalyzed": false,
         "checksums": [{"algorithm": "SHA256", "checksumValue": hash}],
@@ -30,14 +38,14 @@ pub fn bill(parts: &[Part], architecture: Architecture, hash: &str, time: Timest
     for part in parts.iter().filter(|part| part.checksum.is_some()) {
         let id = identifier(part);
         relations.push(relation(root, "CONTAINS", &id));
-        packages.push(package(&id, part));
+        packages.push(entry(&id, part));
     }
     json!({
         "spdxVersion": "SPDX-2.3",
         "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT",
-        "name": format!("linerate-{version}-{architecture}"),
-        "documentNamespace": format!("https://spdx.org/spdxdocs/linerate-{version}-{architecture}-{hash}"),
+        "name": format!("{name}-{version}-{architecture}"),
+        "documentNamespace": format!("https://spdx.org/spdxdocs/{name}-{version}-{architecture}-{hash}"),
         "creationInfo": {
             "created": time.to_string(),
             "creators": [format!("Tool: linerate-packages-{version}")],
@@ -47,7 +55,7 @@ pub fn bill(parts: &[Part], architecture: Architecture, hash: &str, time: Timest
     })
 }
 
-fn package(id: &str, part: &Part) -> Value {
+fn entry(id: &str, part: &Part) -> Value {
     let Part {
         name,
         version,

@@ -1,27 +1,64 @@
-//! The command lines of the programs that are installed, as a user types them.
+//! The programs that are installed, and their command lines as a user types them.
 
 use clap::Command;
 
-/// `linerate`, with the programs that `linerate p4` and `linerate web` start among its commands.
+/// A program that `linerate NAME` starts.
+pub struct Companion {
+    /// What follows `linerate-` in its name.
+    pub name: &'static str,
+    /// The crate that it is built from.
+    pub of: &'static str,
+    command: fn() -> Command,
+}
+
+/// The crate of `linerate` itself.
+pub const CRATE: &str = "linerate-cli";
+
+/// A database is needed for it, so it has a package of its own.
+pub const HUB: Companion = Companion {
+    name: "hub",
+    of: "linerate-hub",
+    command: linerate_hub::command,
+};
+
+/// Those in the package of `linerate`.
+pub const BESIDE: [Companion; 2] = [
+    Companion {
+        name: "p4",
+        of: "linerate-p4-cli",
+        command: linerate_p4_cli::command,
+    },
+    Companion {
+        name: "web",
+        of: "linerate-web",
+        command: linerate_web::command,
+    },
+];
+
+impl Companion {
+    /// The file name of the program, such as `linerate-p4`.
+    pub fn program(&self) -> String {
+        format!("linerate-{}", self.name)
+    }
+
+    /// Its command line, by its own name.
+    pub fn command(&self) -> Command {
+        built((self.command)().name(self.program()))
+    }
+
+    /// Its command line as a command of `linerate`.
+    fn below(&self) -> Command {
+        let command = (self.command)().name(self.name);
+        let command = command.bin_name(format!("linerate {}", self.name));
+        built(command.display_name(self.program()))
+    }
+}
+
+/// `linerate`, with all the programs that it starts among its commands.
 pub fn linerate() -> Command {
     // Each is built by itself: the program knows nothing of the options of all of linerate's own commands.
-    let p4 = linerate_p4_cli::command().name("p4");
-    let p4 = p4.bin_name("linerate p4").display_name("linerate-p4");
-    let web = linerate_web::command().name("web");
-    let web = web.bin_name("linerate web").display_name("linerate-web");
-    built(linerate_cli::command())
-        .subcommand(built(p4))
-        .subcommand(built(web))
-}
-
-/// `linerate-p4`, by its own name.
-pub fn linerate_p4() -> Command {
-    built(linerate_p4_cli::command().name("linerate-p4"))
-}
-
-/// `linerate-web`, by its own name.
-pub fn linerate_web() -> Command {
-    built(linerate_web::command().name("linerate-web"))
+    let all = BESIDE.iter().chain([&HUB]);
+    built(linerate_cli::command()).subcommands(all.map(Companion::below))
 }
 
 /// With everything that `--help` shows; `help` as a command repeats all others and is left out.

@@ -1,6 +1,7 @@
 //! Completions of commands and options for shells.
 
-use crate::{Named, command_line};
+use crate::Named;
+use crate::command_line::{self, BESIDE, HUB};
 use clap::Command;
 use clap_complete::{Shell, generate};
 use std::fmt::Write as _;
@@ -13,13 +14,13 @@ pub const SHELLS: [(Shell, &str); 3] = [
 ];
 
 /// The completions of the programs for `shell`, by the names that it looks for.
-pub fn files(shell: Shell) -> [Named; 3] {
-    [
-        ("linerate", command_line::linerate()),
-        ("linerate-p4", command_line::linerate_p4()),
-        ("linerate-web", command_line::linerate_web()),
-    ]
-    .map(|(program, command)| (file_name(shell, program), text(shell, program, command)))
+pub fn files(shell: Shell) -> Vec<Named> {
+    let own = [("linerate".to_owned(), command_line::linerate())];
+    let beside = BESIDE.iter().chain([&HUB]);
+    let beside = beside.map(|one| (one.program(), one.command()));
+    let all = own.into_iter().chain(beside);
+    all.map(|(program, command)| (file_name(shell, &program), text(shell, &program, command)))
+        .collect()
 }
 
 fn text(shell: Shell, program: &str, mut command: Command) -> Vec<u8> {

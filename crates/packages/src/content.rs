@@ -2,6 +2,7 @@
 
 use crate::architecture::Architecture;
 use crate::entry::Entry;
+use crate::package::Package;
 use crate::parts::{Part, notices};
 use crate::{Source, bill, completions, deb, gzip, hex, manual};
 use anyhow::{Context as _, Result};
@@ -10,76 +11,116 @@ use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::path::Path;
 
-/// The units and their configuration: those of the Yocto layer.
-const SERVICE: [(&str, &str); 3] = [
-    (
-        "lib/systemd/system/linerate.service",
-        include_str!(
-            "../../../yocto/meta-linerate/recipes-linerate/linerate/linerate/linerate.service"
-        ),
-    ),
-    (
-        "lib/systemd/system/linerate.socket",
-        include_str!(
-            "../../../yocto/meta-linerate/recipes-linerate/linerate/linerate/linerate.socket"
-        ),
-    ),
-    (
-        "etc/linerate/serve.toml",
-        include_str!("../../../yocto/meta-linerate/recipes-linerate/linerate/linerate/serve.toml"),
-    ),
-];
+/// A text of the repository, and where it is installed.
+type File = (&'static str, &'static str);
 
-/// Drop-ins of the unit to copy.
-const EXAMPLES: [(&str, &str); 2] = [
-    ("datapaths.conf", include_str!("../files/datapaths.conf")),
-    ("key.conf", include_str!("../files/key.conf")),
-];
+/// The units and their configuration.
+const fn service(package: Package) -> &'static [File] {
+    match package {
+        // Those of the Yocto layer.
+        Package::Linerate => &[
+            (
+                "lib/systemd/system/linerate.service",
+                include_str!(
+                    "../../../yocto/meta-linerate/recipes-linerate/linerate/linerate/linerate.service"
+                ),
+            ),
+            (
+                "lib/systemd/system/linerate.socket",
+                include_str!(
+                    "../../../yocto/meta-linerate/recipes-linerate/linerate/linerate/linerate.socket"
+                ),
+            ),
+            (
+                "etc/linerate/serve.toml",
+                include_str!(
+                    "../../../yocto/meta-linerate/recipes-linerate/linerate/linerate/serve.toml"
+                ),
+            ),
+        ],
+        Package::Hub => &[(
+            "lib/systemd/system/linerate-hub.service",
+            include_str!("../../hub/linerate-hub.service"),
+        )],
+    }
+}
+
+/// Files to copy and to change.
+const fn examples(package: Package) -> &'static [File] {
+    match package {
+        Package::Linerate => &[
+            ("datapaths.conf", include_str!("../files/datapaths.conf")),
+            ("key.conf", include_str!("../files/key.conf")),
+        ],
+        Package::Hub => &[
+            ("alerts.yml", include_str!("../../hub/alerts.yml")),
+            ("hub.toml", include_str!("../files/hub.toml")),
+        ],
+    }
+}
 
 /// A text as Debian wants it compressed.
 fn packed(text: &[u8]) -> Vec<u8> {
     gzip(text, Compression::best())
 }
 
-/// Where documents are.
-const DOC: &str = "share/doc/linerate";
-
-/// Everything for `architecture`, sorted by path. `dist` has the programs as `make dist` leaves them; linerate for each
-/// other architecture that is there becomes an agent.
-pub fn entries(source: &Source<'_>, dist: &Path, architecture: Architecture) -> Result<Vec<Entry>> {
-    let mut all = programs(dist, architecture)?;
-    for (name, page) in manual::pages(&source.date())? {
-        all.push(Entry::text(
-            format!("share/man/man1/{name}.gz"),
-            packed(&page),
-        ));
-    }
+/// Everything of a package for `architecture`, sorted by path. `dist` has the programs as `make dist` leaves them; linerate
+/// for each other architecture that is there becomes an agent.
+pub fn entries(
+    source: &Source<'_>,
+    dist: &Path,
+    package: Package,
+    architecture: Architecture,
+) -> Result<Vec<Entry>> {
+    let doc = format!("share/doc/{}", package.name());
+    let mut all = programs(dist, package, architecture)?;
+    let pages = manual::pages(&source.date())?;
+    let pages = pages
+        .into_iter()
+        .filter(|(name, _)| package.has_words(name));
+    all.extend(
+        pages.map(|(name, page)| Entry::text(format!("share/man/man1/{name}.gz"), packed(&page))),
+    );
     for (shell, folder) in completions::SHELLS {
-        for (name, text) in completions::files(shell) {
-            all.push(Entry::text(format!("share/{folder}/{name}"), text));
-        }
+        let files = completions::files(shell).into_iter();
+        let files = files.filter(|(name, _)| package.has_words(name));
+        all.extend(files.map(|(name, text)| Entry::text(format!("share/{folder}/{name}"), text)));
     }
-    all.extend(SERVICE.map(|(path, text)| Entry::text(path, text)));
-    for (name, text) in EXAMPLES {
-        all.push(Entry::text(format!("{DOC}/examples/{name}"), text));
+    let texts = service(package).iter();
+    all.extend(texts.map(|(path, text)| Entry::text(*path, *text)));
+    for (name, text) in examples(package) {
+        all.push(Entry::text(format!("{doc}/examples/{name}"), *text));
     }
     let overrides = include_str!("../files/lintian-overrides");
-    all.push(Entry::text("share/lintian/overrides/linerate", overrides));
-    all.extend(documents(source, architecture, &all[0])?);
+    let overrides = overrides
+        .lines()
+        .map(|line| match line.strip_prefix("PACKAGE:") {
+            Some(rest) => format!("{}:{rest}\n", package.name()),
+            None => format!("{line}\n"),
+        });
+    let path = format!("share/lintian/overrides/{}", package.name());
+    all.push(Entry::text(path, overrides.collect::<String>()));
+    all.extend(notes(source, package, architecture, &all[0], &doc)?);
+    if package == Package::Linerate {
+        all.extend(guide(source, &doc)?);
+    }
     all.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(all)
 }
 
-fn programs(dist: &Path, architecture: Architecture) -> Result<Vec<Entry>> {
+fn programs(dist: &Path, package: Package, architecture: Architecture) -> Result<Vec<Entry>> {
     let read = |name: String| {
         let path = dist.join(name);
         let remedy = "`make dist` builds it";
         fs::read(&path).with_context(|| format!("reading {}; {remedy}", path.display()))
     };
     let mut all = Vec::new();
-    for program in ["linerate", "linerate-p4", "linerate-web"] {
+    for program in package.programs() {
         let bytes = read(format!("{program}-{architecture}"))?;
         all.push(Entry::program(format!("bin/{program}"), bytes));
+    }
+    if package == Package::Hub {
+        return Ok(all);
     }
     // For hosts of its own architecture linerate is the agent itself.
     for other in Architecture::ALL {
@@ -92,52 +133,49 @@ fn programs(dist: &Path, architecture: Architecture) -> Result<Vec<Entry>> {
     Ok(all)
 }
 
-fn documents(
+/// Licences, the bill of materials and Debian's changelog.
+fn notes(
     source: &Source<'_>,
+    package: Package,
     architecture: Architecture,
     program: &Entry,
+    doc: &str,
 ) -> Result<Vec<Entry>> {
-    let parts = Part::of_programs(source.root, architecture)?;
+    let parts = Part::of_programs(source.root, package, architecture)?;
     let hash = hex(&Sha256::digest(&program.bytes));
-    let bill = bill::bill(&parts, architecture, &hash, source.time);
+    let bill = bill::bill(package, &parts, architecture, &hash, source.time);
     let bill = serde_json::to_vec_pretty(&bill)?;
-    let mut all = vec![
-        Entry::text(
-            format!("{DOC}/copyright"),
-            include_str!("../files/copyright"),
-        ),
-        Entry::text(
-            format!("{DOC}/third-party.txt.gz"),
-            packed(notices(&parts).as_bytes()),
-        ),
-        Entry::text(format!("{DOC}/linerate.spdx.json.gz"), packed(&bill)),
+    let compressed = [
+        ("third-party.txt", notices(package, &parts).into_bytes()),
+        (&format!("{}.spdx.json", package.name()), bill),
+        ("changelog", deb::changelog(source, package).into_bytes()),
     ];
-    let text = |path: &str| {
-        let path = source.root.join(path);
-        fs::read(&path).with_context(|| format!("reading {}", path.display()))
+    let compressed =
+        compressed.map(|(name, text)| Entry::text(format!("{doc}/{name}.gz"), packed(&text)));
+    let mut all = Vec::from(compressed);
+    let copyright = include_str!("../files/copyright");
+    all.push(Entry::text(format!("{doc}/copyright"), copyright));
+    Ok(all)
+}
+
+/// What people read of the repository's documents.
+fn guide(source: &Source<'_>, doc: &str) -> Result<Vec<Entry>> {
+    let mut all = Vec::new();
+    let mut take = |name: String, path: &Path| -> Result<()> {
+        let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        all.push(Entry::text(format!("{doc}/{name}"), bytes));
+        Ok(())
     };
-    let changelog = deb::changelog(source);
-    all.push(Entry::text(
-        format!("{DOC}/changelog.gz"),
-        packed(changelog.as_bytes()),
-    ));
-    all.push(Entry::text(
-        format!("{DOC}/CHANGELOG.md"),
-        text("CHANGELOG.md")?,
-    ));
+    take("CHANGELOG.md".to_owned(), &source.root.join("CHANGELOG.md"))?;
     for page in ["introduction.md", "methodology.md"] {
-        all.push(Entry::text(
-            format!("{DOC}/{page}"),
-            text(&format!("docs/{page}"))?,
-        ));
+        take(page.to_owned(), &source.root.join("docs").join(page))?;
     }
     let guide = source.root.join("docs/guide");
     for file in fs::read_dir(&guide).with_context(|| format!("reading {}", guide.display()))? {
         let path = file?.path();
         if path.extension().is_some_and(|ending| ending == "md") {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let bytes = text(&format!("docs/guide/{name}"))?;
-            all.push(Entry::text(format!("{DOC}/guide/{name}"), bytes));
+            take(format!("guide/{name}"), &path)?;
         }
     }
     Ok(all)

@@ -13,6 +13,7 @@
 use crate::architecture::Architecture;
 use crate::archive::tarball;
 use crate::entry::Entry;
+use crate::package::Package;
 use crate::{Source, hex};
 use md5::{Digest as _, Md5};
 use std::fmt::Write as _;
@@ -20,9 +21,6 @@ use std::io;
 
 /// Whoever builds the package answers for it; this name stands for nobody's address.
 const MAINTAINER: &str = "The linerate contributors <linerate@example.org>";
-
-/// What it is for, as package managers show it.
-const DESCRIPTION: &str = include_str!("../files/description");
 
 /// What dpkg calls when it installs and removes.
 const SCRIPTS: [(&str, &str); 3] = [
@@ -32,14 +30,15 @@ const SCRIPTS: [(&str, &str); 3] = [
 ];
 
 /// The file name that Debian gives such a package.
-pub fn file_name(source: &Source<'_>, architecture: Architecture) -> String {
+pub fn file_name(source: &Source<'_>, package: Package, architecture: Architecture) -> String {
     let Source { version, .. } = source;
-    format!("linerate_{version}_{}.deb", architecture.debian())
+    format!("{}_{version}_{}.deb", package.name(), architecture.debian())
 }
 
 /// A package that installs `entries` below `/usr`, and configuration in `/etc`.
 pub fn package(
     source: &Source<'_>,
+    package: Package,
     architecture: Architecture,
     entries: &[Entry],
 ) -> io::Result<Vec<u8>> {
@@ -47,10 +46,17 @@ pub fn package(
     let entries = &entries;
     let mut control = vec![
         file("conffiles", 0o644, configuration(entries)),
-        file("control", 0o644, control(source, architecture, entries)),
+        file(
+            "control",
+            0o644,
+            control(source, package, architecture, entries),
+        ),
         file("md5sums", 0o644, sums(entries)),
     ];
-    control.extend(SCRIPTS.map(|(name, text)| file(name, 0o755, text.to_owned())));
+    control.extend(SCRIPTS.map(|(name, text)| {
+        let text = text.replace("@SERVICE@", package.service());
+        file(name, 0o755, text.replace("@UNITS@", package.units()))
+    }));
     let members = [
         ("debian-binary", b"2.0\n".to_vec()),
         ("control.tar.xz", tarball(source, ".", &control)?),
@@ -82,31 +88,39 @@ fn file(path: &str, mode: u32, text: String) -> Entry {
     }
 }
 
-fn control(source: &Source<'_>, architecture: Architecture, entries: &[Entry]) -> String {
+fn control(
+    source: &Source<'_>,
+    package: Package,
+    architecture: Architecture,
+    entries: &[Entry],
+) -> String {
     let bytes: usize = entries.iter().map(|entry| entry.bytes.len()).sum();
     format!(
-        "Package: linerate\n\
+        "Package: {}\n\
          Version: {}\n\
          Architecture: {}\n\
          Maintainer: {MAINTAINER}\n\
          Installed-Size: {}\n\
-         Recommends: openssh-client\n\
-         Suggests: qemu-system-arm, qemu-system-misc, e2fsprogs, kmod\n\
+         {}\
          Section: net\n\
          Priority: optional\n\
-         {DESCRIPTION}",
+         {}",
+        package.name(),
         source.version,
         architecture.debian(),
         bytes.div_ceil(1024),
+        package.relations(source.version),
+        package.description(),
     )
 }
 
 /// The changelog as Debian's tools read it; what changed is in the project's own.
-pub(crate) fn changelog(source: &Source<'_>) -> String {
+pub(crate) fn changelog(source: &Source<'_>, package: Package) -> String {
     let time = source.time.strftime("%a, %d %b %Y %H:%M:%S +0000");
     let version = source.version;
     format!(
-        "linerate ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md beside this file.\n\n -- {MAINTAINER}  {time}\n"
+        "{} ({version}) unstable; urgency=medium\n\n  * See /usr/share/doc/linerate/CHANGELOG.md.\n\n -- {MAINTAINER}  {time}\n",
+        package.name(),
     )
 }
 

@@ -1,4 +1,4 @@
-//! A container image for all architectures: the programs alone, as an OCI archive.
+//! Container images for all architectures: the programs of one package, and of those that it needs, as an OCI archive.
 //!
 //! There is no shell, no library and no user name in it; whoever runs it gives it a read-only root and takes all
 //! capabilities from it, and it goes on working.
@@ -9,6 +9,7 @@
 use crate::architecture::Architecture;
 use crate::archive::tar;
 use crate::entry::Entry;
+use crate::package::Package;
 use crate::{Source, gzip, hex};
 use flate2::Compression;
 use serde_json::{Map, Value, json};
@@ -53,12 +54,17 @@ fn plain(path: String, mode: u32, bytes: Vec<u8>) -> Entry {
     Entry { path, mode, bytes }
 }
 
-/// The archive of an image that has what [`crate::content::entries`] lists for each of these architectures.
-pub fn archive(source: &Source<'_>, all: &[(Architecture, Vec<Entry>)]) -> io::Result<Vec<u8>> {
+/// The archive of an image that starts the first program of `package`, with what [`crate::content::entries`] lists for each of
+/// these architectures, of that package and of those that it needs.
+pub fn archive(
+    source: &Source<'_>,
+    package: Package,
+    all: &[(Architecture, Vec<Entry>)],
+) -> io::Result<Vec<u8>> {
     let mut blobs = Vec::new();
     let mut manifests = Vec::new();
     for (architecture, entries) in all {
-        let made = one(source, *architecture, entries)?;
+        let made = one(source, package, *architecture, entries)?;
         let mut descriptor = made[0].descriptor.clone();
         descriptor["platform"] = platform(*architecture);
         manifests.push(descriptor);
@@ -70,7 +76,7 @@ pub fn archive(source: &Source<'_>, all: &[(Architecture, Vec<Entry>)]) -> io::R
             "schemaVersion": 2,
             "mediaType": "application/vnd.oci.image.index.v1+json",
             "manifests": manifests,
-            "annotations": labels(source),
+            "annotations": labels(source, package),
         }),
     );
     let mut named = list.descriptor.clone();
@@ -99,6 +105,7 @@ pub fn archive(source: &Source<'_>, all: &[(Architecture, Vec<Entry>)]) -> io::R
 /// Manifest, configuration and layer for one architecture.
 fn one(
     source: &Source<'_>,
+    package: Package,
     architecture: Architecture,
     entries: &[Entry],
 ) -> io::Result<[Blob; 3]> {
@@ -108,12 +115,14 @@ fn one(
     config["created"] = source.time.to_string().into();
     config["config"] = json!({
         "User": USER,
-        "Entrypoint": ["/usr/bin/linerate"],
+        "Entrypoint": [format!("/usr/bin/{}", package.name())],
         "Cmd": ["serve"],
         "Env": ["PATH=/usr/bin"],
-        "ExposedPorts": {"5301/tcp": {}, "5301/udp": {}},
-        "Labels": labels(source),
+        "Labels": labels(source, package),
     });
+    if package == Package::Linerate {
+        config["config"]["ExposedPorts"] = json!({"5301/tcp": {}, "5301/udp": {}});
+    }
     config["rootfs"] = json!({"type": "layers", "diff_ids": [digest(&files)]});
     config["history"] =
         json!([{"created": source.time.to_string(), "created_by": "linerate-packages"}]);
@@ -123,22 +132,20 @@ fn one(
         "mediaType": "application/vnd.oci.image.manifest.v1+json",
         "config": config.descriptor,
         "layers": [layer.descriptor],
-        "annotations": labels(source),
+        "annotations": labels(source, package),
     });
     Ok([Blob::json("manifest.v1+json", &manifest), config, layer])
 }
 
 /// Of a package's files the programs, licences and bill of materials: who runs a container has the manual elsewhere.
 fn kept(entries: &[Entry]) -> Vec<Entry> {
-    let kept = [
-        "bin/",
-        "share/doc/linerate/copyright",
-        "share/doc/linerate/third",
-        "share/doc/linerate/linerate.spdx",
-    ];
-    let kept = entries
-        .iter()
-        .filter(|entry| kept.iter().any(|one| entry.path.starts_with(one)));
+    let is_kept = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let is_licence = name == "copyright" || name.starts_with("third-party");
+        let is_document = is_licence || name.ends_with(".spdx.json.gz");
+        path.starts_with("bin/") || (path.starts_with("share/doc/") && is_document)
+    };
+    let kept = entries.iter().filter(|entry| is_kept(&entry.path));
     kept.cloned().collect()
 }
 
@@ -154,10 +161,11 @@ fn platform(architecture: Architecture) -> Value {
     Value::Object(platform)
 }
 
-fn labels(source: &Source<'_>) -> Value {
+fn labels(source: &Source<'_>, package: Package) -> Value {
+    let about = package.description().lines().next().unwrap_or_default();
     json!({
-        "org.opencontainers.image.title": "linerate",
-        "org.opencontainers.image.description": "How fast a network path is, where it stops, and why",
+        "org.opencontainers.image.title": package.name(),
+        "org.opencontainers.image.description": about.trim_start_matches("Description: "),
         "org.opencontainers.image.version": source.version,
         "org.opencontainers.image.created": source.time.to_string(),
         "org.opencontainers.image.licenses": "MIT OR Apache-2.0",

@@ -14,6 +14,7 @@ pub mod deb;
 pub mod entry;
 pub mod image;
 pub mod manual;
+pub mod package;
 pub mod parts;
 
 use flate2::{Compression, GzBuilder};

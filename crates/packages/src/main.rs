@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 use linerate_packages::architecture::Architecture;
 use linerate_packages::entry::Entry;
+use linerate_packages::package::Package;
 use linerate_packages::{Named, Source, archive, completions, content, deb, hex, image, manual};
 use sha2::{Digest as _, Sha256};
 use std::fs;
@@ -91,8 +92,21 @@ fn packages(source: &Source<'_>, dist: &Path, folder: &Path) -> Result<()> {
         }
         all.push((architecture, entries));
     }
-    let name = format!("linerate-{}-image.tar", source.version);
-    sums.push(save(folder, name, &image::archive(source, &all)?)?);
+    for (at, package) in Package::ALL.into_iter().enumerate() {
+        // The hub starts linerate, whose package comes before it.
+        let needed = |(architecture, entries): &(Architecture, [Vec<Entry>; 2])| {
+            let mut needed = entries[..=at].concat();
+            needed.sort_by(|a, b| a.path.cmp(&b.path));
+            (*architecture, needed)
+        };
+        let entries: Vec<_> = all.iter().map(needed).collect();
+        let name = archive::tarball_name(source, package, "image.tar");
+        sums.push(save(
+            folder,
+            name,
+            &image::archive(source, package, &entries)?,
+        )?);
+    }
     sums.sort();
     let text = sums.iter().map(|(name, sum)| format!("{sum}  {name}\n"));
     let text: String = text.collect();
@@ -100,21 +114,24 @@ fn packages(source: &Source<'_>, dist: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is installed on one architecture, and its tarball and package.
+/// What each package installs on one architecture, and their tarballs and Debian packages.
 fn pack(
     source: &Source<'_>,
     dist: &Path,
     architecture: Architecture,
-) -> Result<(Vec<Entry>, [Named; 2])> {
-    let entries = content::entries(source, dist, architecture)?;
-    let name = archive::tarball_name(source, architecture);
-    let tarball = archive::tarball(source, &name, &entries)?;
-    let package = deb::package(source, architecture, &entries)?;
-    let packed = [
-        (format!("{name}.tar.xz"), tarball),
-        (deb::file_name(source, architecture), package),
-    ];
-    Ok((entries, packed))
+) -> Result<([Vec<Entry>; 2], Vec<Named>)> {
+    let mut packed = Vec::new();
+    let mut installed = [Vec::new(), Vec::new()];
+    for (package, place) in Package::ALL.into_iter().zip(&mut installed) {
+        let entries = content::entries(source, dist, package, architecture)?;
+        let name = archive::tarball_name(source, package, architecture);
+        let tarball = archive::tarball(source, &name, &entries)?;
+        packed.push((format!("{name}.tar.xz"), tarball));
+        let name = deb::file_name(source, package, architecture);
+        packed.push((name, deb::package(source, package, architecture, &entries)?));
+        *place = entries;
+    }
+    Ok((installed, packed))
 }
 
 /// Writes a package and says its size; its name and its sum.

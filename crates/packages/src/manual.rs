@@ -3,7 +3,8 @@
 //! # References
 //! - man(7) of groff and of mandoc, for what both print without a warning
 
-use crate::{Named, command_line};
+use crate::Named;
+use crate::command_line::{self, BESIDE, HUB};
 use clap::Command;
 use clap_mangen::Man;
 use roff::{Roff, bold, roman};
@@ -13,7 +14,8 @@ use std::io;
 pub fn pages(date: &str) -> io::Result<Vec<Named>> {
     let linerate = command_line::linerate();
     let mut pages = Vec::new();
-    for own in [command_line::linerate_p4(), command_line::linerate_web()] {
+    for own in BESIDE.iter().chain([&HUB]) {
+        let own = own.command();
         pages.push((file_name(&own), page(&own, None, date)?));
     }
     for (path, command) in command_line::walk(&linerate) {

@@ -1,6 +1,7 @@
 //! The crates in the programs: what cargo resolved for a target, with their licences.
 
 use crate::architecture::Architecture;
+use crate::package::Package;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,12 +25,13 @@ pub struct Part {
     texts: Vec<String>,
 }
 
-/// The crates whose programs are installed.
-const PROGRAMS: [&str; 3] = ["linerate-cli", "linerate-p4-cli", "linerate-web"];
-
 impl Part {
-    /// Those of both programs, sorted by name and version. What only builds or tests them is not among them.
-    pub fn of_programs(root: &Path, architecture: Architecture) -> Result<Vec<Self>> {
+    /// Those of a package's programs, sorted by name and version. What only builds or tests them is not among them.
+    pub fn of_programs(
+        root: &Path,
+        package: Package,
+        architecture: Architecture,
+    ) -> Result<Vec<Self>> {
         let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .args(["metadata", "--format-version", "1", "--locked"])
             .args(["--filter-platform", architecture.target()])
@@ -42,18 +44,18 @@ impl Part {
         }
         let metadata = serde_json::from_slice(&output.stdout).context("reading cargo metadata")?;
         let lock = fs::read_to_string(root.join("Cargo.lock")).context("reading Cargo.lock")?;
-        Ok(parts(&metadata, &lock))
+        Ok(parts(&metadata, &lock, &package.crates()))
     }
 }
 
-fn parts(metadata: &Value, lock: &str) -> Vec<Part> {
+fn parts(metadata: &Value, lock: &str, programs: &[&str]) -> Vec<Part> {
     let nodes: BTreeMap<&str, &Value> = list(&metadata["resolve"]["nodes"])
         .filter_map(|node| Some((node["id"].as_str()?, node)))
         .collect();
     let packages: BTreeMap<&str, &Value> = list(&metadata["packages"])
         .filter_map(|package| Some((package["id"].as_str()?, package)))
         .collect();
-    let is_program = |package: &&Value| PROGRAMS.iter().any(|name| package["name"] == *name);
+    let is_program = |package: &&Value| programs.iter().any(|name| package["name"] == *name);
     let roots = packages.values().filter(|package| is_program(package));
     let mut open: Vec<&str> = roots.filter_map(|package| package["id"].as_str()).collect();
     let mut seen = BTreeSet::new();
@@ -144,8 +146,8 @@ fn texts(folder: &Path) -> Vec<String> {
 }
 
 /// The licences of everything in the programs that is not of this project; each text once, after all it is for.
-pub fn notices(parts: &[Part]) -> String {
-    let mut text = String::from("linerate contains:\n\n");
+pub fn notices(package: Package, parts: &[Part]) -> String {
+    let mut text = format!("{} contains:\n\n", package.name());
     let mut by_text: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for part in parts.iter().filter(|part| part.checksum.is_some()) {
         let name = format!("{} {}", part.name, part.version);
@@ -154,7 +156,9 @@ pub fn notices(parts: &[Part]) -> String {
             by_text.entry(licence).or_default().push(name.clone());
         }
     }
-    text.push_str("  Apache ECharts 6.1.0, in reports: Apache-2.0\n");
+    if package == Package::Linerate {
+        text.push_str("  Apache ECharts 6.1.0, in reports: Apache-2.0\n");
+    }
     for (licence, names) in by_text {
         let rule = "-".repeat(80);
         let _ = writeln!(text, "\n{rule}\n{}\n\n{licence}", names.join(", "));

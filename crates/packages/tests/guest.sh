@@ -105,6 +105,11 @@ step 'it runs as nobody, without capabilities' is_nobody
 step 'it answers a test' linerate tcp 127.0.0.1 -t 1 --no-store -q
 step 'it is upgraded during a test' upgraded_during_a_test
 step 'it answers after that' linerate udp 127.0.0.1 --rate 10M -t 1 --no-store -q
+step 'the hub is installed' dpkg -i /packages/linerate-hub_0.1.0_*.deb
+step 'it is disabled too' is disabled eval 'systemctl is-enabled linerate-hub || true'
+step 'systemd takes its unit' systemd-analyze verify /usr/lib/systemd/system/linerate-hub.service
+step 'linerate starts it' eval 'linerate hub --help | grep -q serve && man -w linerate-hub-serve'
+step 'the hub is purged' dpkg -P linerate-hub
 step 'linerate demo' linerate demo --no-store -q -o /tmp/report.html
 step 'linerate tcp ssh://' by_ssh
 step 'it is enabled' systemctl enable linerate

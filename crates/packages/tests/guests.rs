@@ -7,6 +7,7 @@
 use jiff::Timestamp;
 use linerate_packages::architecture::Architecture;
 use linerate_packages::content::entries;
+use linerate_packages::package::Package;
 use linerate_packages::{Source, deb};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,13 +41,13 @@ fn packages(folder: &Path) {
             time: Timestamp::from_second(1_790_000_000).unwrap(),
             version,
         };
-        let all = entries(&source, &root.join("target/dist"), Architecture::X86_64).unwrap();
-        let package = deb::package(&source, Architecture::X86_64, &all).unwrap();
-        fs::write(
-            folder.join(deb::file_name(&source, Architecture::X86_64)),
-            package,
-        )
-        .unwrap();
+        for package in Package::ALL {
+            let dist = root.join("target/dist");
+            let all = entries(&source, &dist, package, Architecture::X86_64).unwrap();
+            let made = deb::package(&source, package, Architecture::X86_64, &all).unwrap();
+            let name = deb::file_name(&source, package, Architecture::X86_64);
+            fs::write(folder.join(name), made).unwrap();
+        }
     }
 }
 

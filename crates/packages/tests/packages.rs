@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use linerate_packages::architecture::Architecture;
 use linerate_packages::content::entries;
 use linerate_packages::entry::Entry;
+use linerate_packages::package::Package;
 use linerate_packages::{Source, archive, deb, hex, image};
 use linerate_schema_check::{SPDX_2_3, validate_against};
 use serde_json::Value;
@@ -32,7 +33,7 @@ fn source() -> Source<'static> {
 fn dist() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for architecture in Architecture::ALL {
-        for program in ["linerate", "linerate-p4", "linerate-web"] {
+        for program in Package::ALL.into_iter().flat_map(Package::programs) {
             let name = format!("{program}-{architecture}");
             fs::write(folder.path().join(&name), format!("is {name}")).unwrap();
         }
@@ -40,8 +41,12 @@ fn dist() -> tempfile::TempDir {
     folder
 }
 
+fn made_of(package: Package, architecture: Architecture) -> Vec<Entry> {
+    entries(&source(), dist().path(), package, architecture).unwrap()
+}
+
 fn made(architecture: Architecture) -> Vec<Entry> {
-    entries(&source(), dist().path(), architecture).unwrap()
+    made_of(Package::Linerate, architecture)
 }
 
 fn unpacked(bytes: &[u8]) -> Vec<u8> {
@@ -109,6 +114,54 @@ fn programs_agents_words_unit_and_licences_are_in_it() {
 }
 
 #[test]
+fn the_hub_is_a_package_of_its_own() {
+    let core = made(Architecture::Aarch64);
+    let hub = made_of(Package::Hub, Architecture::Aarch64);
+    let program = entry(&hub, "bin/linerate-hub");
+    assert_eq!(program.bytes, b"is linerate-hub-aarch64");
+    for path in [
+        "lib/systemd/system/linerate-hub.service",
+        "share/bash-completion/completions/linerate-hub",
+        "share/zsh/vendor-completions/_linerate-hub",
+        "share/man/man1/linerate-hub.1.gz",
+        "share/man/man1/linerate-hub-serve.1.gz",
+        "share/doc/linerate-hub/copyright",
+        "share/doc/linerate-hub/examples/alerts.yml",
+        "share/doc/linerate-hub/examples/hub.toml",
+    ] {
+        entry(&hub, path);
+    }
+    // No file is in both: dpkg would refuse the second.
+    for one in &hub {
+        let both = core.iter().any(|other| other.path == one.path);
+        assert!(!both, "{}", one.path);
+    }
+    let notices = unpacked(&entry(&hub, "share/doc/linerate-hub/third-party.txt.gz").bytes);
+    let notices = String::from_utf8(notices).unwrap();
+    assert!(notices.starts_with("linerate-hub contains:"));
+    assert!(notices.contains("tokio-postgres 0") && !notices.contains("ECharts"));
+}
+
+#[test]
+fn an_image_of_the_hub_has_what_it_starts() {
+    let source = source();
+    let both: Vec<_> = Package::ALL
+        .into_iter()
+        .flat_map(|one| made_of(one, Architecture::X86_64))
+        .collect();
+    let image = [(Architecture::X86_64, both)];
+    let files = files(&image::archive(&source, Package::Hub, &image).unwrap());
+    let blobs = files.iter().filter(|(path, _)| path.starts_with("blobs/"));
+    let layer = blobs
+        .map(|(_, bytes)| bytes)
+        .max_by_key(|bytes| bytes.len());
+    let layer = self::files(&unpacked(layer.unwrap()));
+    for path in ["usr/bin/linerate", "usr/bin/linerate-hub"] {
+        assert!(layer.contains_key(path), "{path}");
+    }
+}
+
+#[test]
 fn the_bill_of_materials_is_of_its_schema_and_has_sums() {
     let all = made(Architecture::X86_64);
     let bill = unpacked(&entry(&all, "share/doc/linerate/linerate.spdx.json.gz").bytes);
@@ -129,11 +182,12 @@ fn the_same_sources_and_programs_make_the_same_bytes() {
     let source = source();
     let make = || {
         let all = made(Architecture::Armv7);
-        let image = image::archive(&source, &[(Architecture::Armv7, all.clone())]).unwrap();
-        let name = archive::tarball_name(&source, Architecture::Armv7);
+        let image = [(Architecture::Armv7, all.clone())];
+        let image = image::archive(&source, Package::Linerate, &image).unwrap();
+        let name = archive::tarball_name(&source, Package::Linerate, Architecture::Armv7);
         let tarball = archive::tarball(&source, &name, &all).unwrap();
-        let package = deb::package(&source, Architecture::Armv7, &all).unwrap();
-        [image, tarball, package].map(|bytes| hex(&Sha256::digest(bytes)))
+        let package = deb::package(&source, Package::Linerate, Architecture::Armv7, &all);
+        [image, tarball, package.unwrap()].map(|bytes| hex(&Sha256::digest(bytes)))
     };
     assert_eq!(make(), make());
 }
@@ -142,7 +196,7 @@ fn the_same_sources_and_programs_make_the_same_bytes() {
 fn an_image_is_what_its_digests_say_and_runs_as_nobody() {
     let source = source();
     let all = Architecture::ALL.map(|one| (one, made(one)));
-    let files = files(&image::archive(&source, &all).unwrap());
+    let files = files(&image::archive(&source, Package::Linerate, &all).unwrap());
     let blob = |descriptor: &Value| {
         let digest = descriptor["digest"].as_str().unwrap();
         let bytes = &files[&format!("blobs/{}", digest.replace(':', "/"))];
@@ -185,11 +239,13 @@ fn installed(entry: &Entry) -> String {
 fn dpkg_reads_a_package_and_its_sums_are_right() {
     let folder = tempfile::tempdir().unwrap();
     let (source, all) = (source(), made(Architecture::X86_64));
-    let path = folder
-        .path()
-        .join(deb::file_name(&source, Architecture::X86_64));
-    let package = deb::package(&source, Architecture::X86_64, &all).unwrap();
-    fs::write(&path, package).unwrap();
+    let path = folder.path().join(deb::file_name(
+        &source,
+        Package::Linerate,
+        Architecture::X86_64,
+    ));
+    let package = deb::package(&source, Package::Linerate, Architecture::X86_64, &all);
+    fs::write(&path, package.unwrap()).unwrap();
     let run = |words: &[&str]| {
         let output = Command::new("dpkg-deb")
             .args(words)
@@ -199,7 +255,8 @@ fn dpkg_reads_a_package_and_its_sums_are_right() {
         assert!(output.status.success(), "{words:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    assert!(run(&["--info"]).contains("Architecture: amd64"));
+    let info = run(&["--info"]);
+    assert!(info.contains("Architecture: amd64"), "{info}");
     let listed = run(&["--contents"]);
     for entry in &all {
         assert!(
@@ -212,6 +269,11 @@ fn dpkg_reads_a_package_and_its_sums_are_right() {
     let mut extract = Command::new("dpkg-deb");
     extract.arg("--raw-extract").arg(&path).arg(&unpacked);
     assert!(extract.status().unwrap().success());
+    for script in ["postinst", "postrm", "prerm"] {
+        let text = fs::read_to_string(unpacked.join("DEBIAN").join(script)).unwrap();
+        let is_of_units = script == "postinst" || text.contains("linerate.socket linerate.service");
+        assert!(is_of_units && !text.contains('@'), "{text}");
+    }
     let kept = fs::read_to_string(unpacked.join("DEBIAN/conffiles")).unwrap();
     assert_eq!(kept, "/etc/linerate/serve.toml\n");
     let mut check = Command::new("md5sum");

@@ -94,7 +94,7 @@ const TABLE: &[(&str, &[&str])] = &[
         &["model", "sys", "analysis", "report", "archive", "studies"],
     ),
     ("hub", &["model", "sys", "store", "mesh", "metrics"]),
-    ("packages", &["cli", "p4-cli", "web"]),
+    ("packages", &["cli", "hub", "p4-cli", "web"]),
     ("responder", &["wire"]),
     ("xtask", &[]),
 ];
