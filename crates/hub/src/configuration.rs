@@ -385,6 +385,26 @@ mod tests {
     }
 
     #[test]
+    fn examples_are_read() {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = own.ancestors().nth(2).unwrap();
+        for example in ["kubernetes/hub.toml", "crates/packages/files/hub.toml"] {
+            let text = fs::read_to_string(root.join(example)).unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let inventory = folder.path().join("nodes.toml");
+            fs::copy(root.join("kubernetes/nodes.toml"), &inventory).unwrap();
+            let text = text.replace("/etc/linerate/lab.toml", "nodes.toml");
+            let mut args = args(folder.path(), &text);
+            args.place.database = Some("postgresql:///linerate".to_owned());
+            args.place.archive = Some("/var/lib/linerate-hub".into());
+            let plan = args
+                .plan()
+                .unwrap_or_else(|error| panic!("{example}: {error:#}"));
+            assert_eq!(plan.schedules.len(), 1, "{example}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_told_before_anything_starts() {
         let folder = tempfile::tempdir().unwrap();
         let lab = "[schedules.lab]\ninventory = \"lab.toml\"\n";

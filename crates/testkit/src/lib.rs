@@ -9,4 +9,5 @@ pub mod disturbance;
 pub mod namespaces;
 pub mod pages;
 pub mod ports;
+pub mod python;
 pub mod tmux;

@@ -6,35 +6,14 @@ mod bench;
 
 use bench::{Bench, P4INFO, PROGRAM};
 use linerate_p4_runtime::Options;
+use linerate_testkit::python::environment;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/foreign");
-
-/// The Python of an environment that has this package.
-fn python(package: &str) -> PathBuf {
-    let name = package.replace("==", "-");
-    let root = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("foreign")
-        .join(name);
-    let python = root.join("bin/python");
-    let complete = root.join("complete");
-    if !complete.exists() {
-        fs::create_dir_all(&root).expect("a folder");
-        let run = |command: &mut Command| {
-            let output = command.output().expect("NOT RUN: python3 is missing");
-            let error = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "NOT RUN: {command:?}: {error}");
-        };
-        run(Command::new("python3").args(["-m", "venv"]).arg(&root));
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", package]));
-        fs::write(complete, "").expect("a file");
-    }
-    python
-}
 
 /// The value of a hexadecimal text.
 fn bytes(hex: &str) -> Vec<u8> {
@@ -44,7 +23,8 @@ fn bytes(hex: &str) -> Vec<u8> {
 
 /// Runs a script against a server without a pipeline; what it found to work.
 fn run(package: &str, script: &str) -> Vec<String> {
-    let python = python(package);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let python = environment(target, package).join("python");
     let bench = Bench::with(Options::default(), false);
     let folder = tempfile::tempdir().expect("a folder");
     let (p4info, program) = (
