@@ -182,6 +182,11 @@ fn a_package_starts_nothing_and_contacts_nobody() {
         "[study]\n[defaults]\nkind = \"udp\"\nrate = \"2M\"\nstack = \"kernel\"\ntime = \"200ms\"\n{factors}"
     );
     refused(&built_in, &[]).failed(2, &["stack://kernel", "--run-programs"]);
+    let device =
+        format!("[study]\n[defaults]\nkind = \"switch\"\nports = \"porta,portb\"\n{factors}");
+    let named = "frames on the interfaces porta and portb";
+    refused(&device, &[]).failed(2, &[named, "--run-programs"]);
+    refused(&device, &["--host", "127.0.0.1:9"]).failed(2, &["leave --host out"]);
     // A host that the user names lets no wrapper in.
     let wrapped = format!(
         "[study]\n{host}[defaults]\nkind = \"latency\"\nwrap = \"sh mark.sh\"\ntime = \"200ms\"\n"

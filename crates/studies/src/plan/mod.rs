@@ -251,6 +251,10 @@ impl StudyPlan {
             );
             return Err(Failure::new(ExitCode::Usage, message));
         }
+        if self.cells.iter().any(|cell| cell.test.is_of_device()) {
+            let message = "--host: the plan measures a device between two ports of this host; leave --host out";
+            return Err(Failure::new(ExitCode::Usage, message));
+        }
         if self.cells.iter().any(|cell| cell.far.is_stack()) {
             let message = "--host: the plan measures stacks that linerate starts on this host; leave --host out";
             return Err(Failure::new(ExitCode::Usage, message));
@@ -267,7 +271,9 @@ impl Effects for StudyPlan {
     /// Of all cells: of its peer, where the user named none, and of its test.
     fn effects(&self) -> Vec<Effect> {
         let of_cell = |cell: &Cell| {
-            let far = (!self.is_peer_named).then(|| cell.far.effects());
+            // A device is between ports of this host: there is no peer.
+            let has_peer = !self.is_peer_named && !cell.test.is_of_device();
+            let far = has_peer.then(|| cell.far.effects());
             let far = far.into_iter().flatten();
             far.chain(cell.test.effects()).collect::<Vec<_>>()
         };

@@ -51,6 +51,11 @@ impl Test {
         self
     }
 
+    /// Whether it measures a device between two ports of this host, without a peer.
+    pub(crate) const fn is_of_device(&self) -> bool {
+        matches!(self, Self::Switch(_))
+    }
+
     /// What it starts on this host.
     pub(crate) fn effects(&self) -> Vec<Effect> {
         match self {

@@ -281,14 +281,17 @@ pub struct SwitchPlan {
 const USUAL_LINE_RATE: BitRate = BitRate::from_bps(100_000_000_000);
 
 impl SwitchPlan {
-    /// The device that it starts, and the user's command that resets it.
+    /// The device that it starts, or the interfaces that its frames leave by, and the user's command that resets it.
     pub(crate) fn effects(&self) -> Vec<Effect> {
         let device = match &self.device {
-            DeviceChoice::Ports { .. } => None,
-            DeviceChoice::Started(choice) => Some(Effect::Starts(format!("device {choice}"))),
+            DeviceChoice::Ports { a, b } => format!("frames on the interfaces {a} and {b}"),
+            DeviceChoice::Started(choice) => format!("device {choice}"),
         };
         let reset = self.method_settings.reset_command.clone();
-        device.into_iter().chain(reset.map(Effect::Runs)).collect()
+        [Effect::Starts(device)]
+            .into_iter()
+            .chain(reset.map(Effect::Runs))
+            .collect()
     }
 
     /// The test of each frame size.
