@@ -134,7 +134,7 @@ impl ReproduceArgs {
         }
     }
 
-    /// The answer, and why what was measured is not in the store, if it is not.
+    /// The answer, and why it is not all that was asked for: not in the store, or of a measurement that was interrupted.
     fn judge(&self, source: &Source, output: &OutputArgs) -> Result<(Answer, Option<Error>)> {
         let mut plan = source.plan.clone();
         plan.change(|plan| self.complete(plan))?;
@@ -152,16 +152,27 @@ impl ReproduceArgs {
         };
         let from = self.measurements(plan, source.consent, output)?;
         with_store(output, |context| {
-            let (answer, studies) = reproduce(context, &asked, from)?;
+            let judged = reproduce(context, &asked, from);
+            let interrupted = context.interrupted();
+            let (answer, studies) = match judged {
+                Err(_) if interrupted => {
+                    return Err(stopped("before a cell of the plan was measured").into());
+                }
+                judged => judged?,
+            };
             let answer = Answer::Reproduction(Box::new(JudgedReproduction {
                 of: answer,
                 studies,
             }));
+            let unsaved = context.unsaved.take();
+            let unsaved = unsaved.map(|error| Error::new(error).context(NOT_KEPT));
+            if interrupted {
+                let why = stopped("the answer is about what was measured until then");
+                return Ok((answer, unsaved.or(Some(why.into()))));
+            }
             if let Some(path) = &self.package {
                 write_package(path, &source.texts, &answer)?;
             }
-            let unsaved = context.unsaved.take();
-            let unsaved = unsaved.map(|error| Error::new(error).context(NOT_KEPT));
             Ok((answer, unsaved))
         })
     }
@@ -206,6 +217,10 @@ struct Source {
     table: PublishedTable,
     name: String,
     texts: Texts,
+}
+
+fn stopped(what: &str) -> Failure {
+    Failure::new(ExitCode::Other, format!("interrupted: {what}"))
 }
 
 fn usage(message: impl Into<String>) -> Failure {
