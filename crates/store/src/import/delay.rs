@@ -1,7 +1,7 @@
 //! Delays as a log prints them, as the delay of a trial.
 
 use super::rounded::note;
-use super::{Rounded, whole};
+use super::{LatencyTest, Rounded, exact, whole};
 use linerate_model::quantity::DelayPart;
 use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, Statistic, Trial, UnitCounts};
 use linerate_model::{PacketRate, Quantile, Quantity};
@@ -80,6 +80,29 @@ impl DelayFigures {
                 let quantity = Quantity::Delay(DelayPart::Whole, statistic);
                 note(trial, quantity, figure.scaled(1e9));
             }
+        }
+    }
+}
+
+/// Compares the figures of each trial of delay: smallest, mean, quantiles and largest are in this order.
+pub(super) fn examine(test: &mut LatencyTest) {
+    for trial in &mut test.trials {
+        let Some(delay) = trial.delay() else { continue };
+        let (Some(min), Some(max)) = (delay.min_ns, delay.max_ns) else {
+            continue;
+        };
+        let quantiles = [delay.p50_ns, delay.p90_ns, delay.p99_ns, delay.p999_ns];
+        let is_sorted = quantiles.iter().flatten().is_sorted();
+        let is_inside = quantiles.iter().flatten().all(|q| (min..=max).contains(q));
+        // The tools print whole numbers.
+        let mean = delay
+            .mean_ns
+            .is_none_or(|mean| (exact(min) - 1.0..=exact(max) + 1.0).contains(&mean));
+        if !(is_sorted && is_inside && mean) {
+            let label = trial.label.as_deref().unwrap_or("delay");
+            test.doubts.push(format!(
+                "{label}: minimum, mean, quantiles and maximum are not in order"
+            ));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A format adds what it finds, line by line; which figures a side measures, what a direction is made of, when a test
 //! is whole and how its figures become those of a run is decided here, once.
 
-use super::delay::DelayFigures;
+use super::delay::{self, DelayFigures};
 use super::line::Fingerprint;
 use super::reader::{Draft, Log, Result};
 use super::rounded::note;
@@ -205,7 +205,7 @@ impl TestBuilder {
             doubts: test.doubts,
             fingerprint: self.text.get(),
         };
-        witness::examine_delays(&mut test);
+        delay::examine(&mut test);
         ParsedTest::Latency(Box::new(test))
     }
 }

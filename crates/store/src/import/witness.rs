@@ -7,7 +7,7 @@
 //!
 //! Invariant: no figure comes out that no witness told, and none that another one denies.
 
-use super::{Coverage, Flow, LatencyTest, Rounded, Row, Series, Totals, TrafficTest, exact};
+use super::{Coverage, Flow, Rounded, Row, Series, Totals, TrafficTest, exact};
 use linerate_model::spec::{Direction, Transport};
 
 /// Share by which two witnesses may differ for an interval that holds both to be of use.
@@ -127,6 +127,11 @@ fn examine_flow(flow: &mut Flow, terms: &Terms, way: &str) -> (Vec<String>, Vec<
     for side in [&mut sender, &mut receiver] {
         side.examine(terms);
     }
+    let stated = terms.payload.map(|bytes| Rounded::exact(exact(bytes)));
+    let size = stated.or_else(|| sender.size());
+    for side in [&mut sender, &mut receiver] {
+        side.sizes(size);
+    }
     if terms.transport == Transport::Tcp {
         sender.conserve(receiver.instead);
         receiver.conserve(sender.instead);
@@ -221,7 +226,6 @@ impl Side<'_> {
         self.connections();
         let is_whole = self.lacks(terms.coverage);
         self.sums(terms, is_whole);
-        self.sizes(terms.payload);
     }
 
     fn doubt(&mut self, what: &str) {
@@ -522,8 +526,17 @@ impl Side<'_> {
         }
     }
 
+    /// The payload of a sender's datagrams, which is that of all of them, in bytes.
+    fn size(&self) -> Option<Rounded> {
+        let totals = self.totals.as_ref()?;
+        // Beside losses of the other end the bytes may be those that it received.
+        let is_own = totals.lost.is_none_or(|lost| lost == 0);
+        let count = totals.datagrams.filter(|count| *count > 0 && is_own)?;
+        Some(totals.bytes?.scaled(exact(count).recip()))
+    }
+
     /// Datagrams of a size that is known, or of any that is possible, against the bytes.
-    fn sizes(&mut self, payload: Option<u64>) {
+    fn sizes(&mut self, payload: Option<Rounded>) {
         let Some(totals) = self.totals.as_mut() else {
             return;
         };
@@ -532,14 +545,10 @@ impl Side<'_> {
         else {
             return;
         };
-        let of = |payload: f64| Rounded {
-            value: exact(count) * payload,
-            low: exact(count) * payload,
-            high: exact(count) * payload,
-        };
-        let is_possible = match payload.map(exact) {
-            Some(payload) => carried.agrees(of(payload)) || is_near(carried, of(payload)),
-            None => carried.low <= of(MAX_PAYLOAD).high,
+        let of = |payload: Rounded| payload.scaled(exact(count));
+        let is_possible = match payload.map(of) {
+            Some(all) => carried.agrees(all) || is_near(carried, all),
+            None => carried.low <= exact(count) * MAX_PAYLOAD,
         };
         if !is_possible {
             (totals.datagrams, totals.lost, totals.arrived) = (None, None, None);
@@ -564,29 +573,6 @@ impl Side<'_> {
                 "bytes and rate are unknown: the summary has {}, the other end's intervals {}",
                 bytes(moved),
                 bytes(other)
-            ));
-        }
-    }
-}
-
-/// Compares the figures of each trial of delay: smallest, mean, quantiles and largest are in this order.
-pub(super) fn examine_delays(test: &mut LatencyTest) {
-    for trial in &mut test.trials {
-        let Some(delay) = trial.delay() else { continue };
-        let (Some(min), Some(max)) = (delay.min_ns, delay.max_ns) else {
-            continue;
-        };
-        let quantiles = [delay.p50_ns, delay.p90_ns, delay.p99_ns, delay.p999_ns];
-        let is_sorted = quantiles.iter().flatten().is_sorted();
-        let is_inside = quantiles.iter().flatten().all(|q| (min..=max).contains(q));
-        // The tools print whole numbers.
-        let mean = delay
-            .mean_ns
-            .is_none_or(|mean| (exact(min) - 1.0..=exact(max) + 1.0).contains(&mean));
-        if !(is_sorted && is_inside && mean) {
-            let label = trial.label.as_deref().unwrap_or("delay");
-            test.doubts.push(format!(
-                "{label}: minimum, mean, quantiles and maximum are not in order"
             ));
         }
     }

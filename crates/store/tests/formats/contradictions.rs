@@ -213,3 +213,116 @@ fn sockperf_under_load_is_no_ping_pong_and_counts_what_is_not_answered() {
         "{reasons}"
     );
 }
+
+/// A UDP test of iperf3 by its client: the receiver's part of the summary is `received`, after `first` among the intervals.
+fn iperf3_udp(first: &str, received: &str) -> String {
+    format!(
+        "Connecting to host 10.77.2.2, port 5201\n\
+         [  5] local 10.77.1.2 port 38092 connected to 10.77.2.2 port 5201\n\
+         [ ID] Interval           Transfer     Bitrate         Total Datagrams\n{first}\
+         [  5]   0.00-1.00   sec  16.7 MBytes   140 Mbits/sec  12075  \n\
+         [  5]   1.00-2.00   sec  16.7 MBytes   140 Mbits/sec  12087  \n\
+         [  5]   2.00-3.00   sec  16.7 MBytes   140 Mbits/sec  12087  \n\
+         [  5]   3.00-4.00   sec  16.7 MBytes   140 Mbits/sec  12084  \n\
+         - - - - - - - - - - - - - - - - - - - - - - - - -\n\
+         [ ID] Interval           Transfer     Bitrate         Jitter    Lost/Total Datagrams\n\
+         [  5]   0.00-4.00   sec  66.7 MBytes   140 Mbits/sec  0.000 ms  0/48333 (0%)  sender\n\
+         [  5]   0.00-4.02   sec  {received}  receiver\n\niperf Done.\n"
+    )
+}
+
+/// What a log without a file is read as.
+#[track_caller]
+fn pasted(text: &str) -> Run {
+    let imported = import(&[("pasted.log".to_owned(), text.as_bytes().to_vec())]).unwrap();
+    let [run] = <[Run; 1]>::try_from(imported.runs).unwrap();
+    run
+}
+
+#[test]
+fn losses_that_the_bytes_deny_are_unknown() {
+    let omitted = "[  5]   0.00-1.00   sec  16.7 MBytes   140 Mbits/sec  12078  (omitted)\n";
+    for (first, received) in [
+        // iperf3 3.12 counts what was lost in the omitted start.
+        (
+            omitted,
+            "44.7 MBytes  93.4 Mbits/sec  0.134 ms  21183/48337 (44%)",
+        ),
+        (
+            "",
+            "43.7 MBytes  91.3 Mbits/sec  0.211 ms  10/48324 (0.02%)",
+        ),
+        (
+            "",
+            "43.7 MBytes  91.3 Mbits/sec  0.211 ms  16639/144972 (11%)",
+        ),
+    ] {
+        let run = pasted(&iperf3_udp(first, received));
+        let said = run.doubts.join("\n");
+        assert!(said.contains("lost is unknown"), "{received}: {said}");
+        assert!(said.contains("cannot have carried"), "{received}: {said}");
+        let trial = &run.trials[0];
+        let found = trial.received_rate.unwrap().as_f64();
+        assert!((91e6..94e6).contains(&found), "{received}: {found}");
+        assert_eq!(packets(trial)[1..], [None, None], "{received}");
+    }
+    let right = "43.7 MBytes  91.3 Mbits/sec  0.211 ms  16684/48324 (35%)";
+    let run = pasted(&iperf3_udp("", right));
+    assert_eq!(run.doubts, Vec::<String>::new());
+    // Those that the receiver never heard of too.
+    assert_eq!(packets(&run.trials[0])[2], Some(16_693));
+}
+
+#[test]
+fn a_report_of_one_stream_is_not_that_of_all() {
+    let text = "[  2] local 10.77.1.2 port 45675 connected with 10.77.2.2 port 5001\n\
+        ------------------------------------------------------------\n\
+        Client connecting to 10.77.2.2, UDP port 5001\n\
+        Sending 1470 byte datagrams, IPG target: 160.22 us (kalman adjust)\n\
+        UDP buffer size:  208 KByte (default)\n\
+        ------------------------------------------------------------\n\
+        [  1] local 10.77.1.2 port 58615 connected with 10.77.2.2 port 5001\n\
+        [ ID] Interval       Transfer     Bandwidth\n\
+        [  1] 0.0000-3.0003 sec  26.3 MBytes  73.4 Mbits/sec\n\
+        [  1] Sent 18729 datagrams\n\
+        [  2] 0.0000-3.0003 sec  26.3 MBytes  73.4 Mbits/sec\n\
+        [  2] Sent 18730 datagrams\n\
+        [SUM] 0.0000-3.0007 sec  52.5 MBytes   147 Mbits/sec\n\
+        [SUM-2] Sent 37459 datagrams\n\
+        [  1] Server Report:\n\
+        [ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n\
+        [  1] 0.0000-3.0206 sec  19.0 MBytes  52.7 Mbits/sec   0.086 ms 5198/18728 (28%)\n\
+        [  2] Server Report:\n";
+    let run = pasted(text);
+    let said = run.doubts.join("\n");
+    assert!(said.contains("report of stream 2 is not there"), "{said}");
+    assert_eq!(run.trials[0].received_rate, None);
+    assert_eq!(packets(&run.trials[0])[1..], [None, None]);
+}
+
+#[test]
+fn figures_of_a_stream_that_was_not_announced_are_not_added_to_others() {
+    let head = "------------------------------------------------------------\n\
+        Server listening on TCP port 5001\n\
+        TCP window size:  128 KByte (default)\n\
+        ------------------------------------------------------------\n\
+        ------------------------------------------------------------\n\
+        Client connecting to 10.77.2.2, TCP port 5001\n\
+        TCP window size:  148 KByte (default)\n\
+        ------------------------------------------------------------\n\
+        [  1] local 10.77.1.2 port 46382 connected with 10.77.2.2 port 5001 (icwnd/mss/irtt=14/1448/35)\n\
+        [ ID] Interval       Transfer     Bandwidth\n";
+    for figures in [
+        // The way back follows (-r), or goes on meanwhile (-d).
+        "[  1] 0.0000-3.1038 sec  34.6 MBytes  93.6 Mbits/sec\n\
+         [ ID] Interval       Transfer     Bandwidth\n\
+         [  2] 0.0000-3.2736 sec  18.6 MBytes  47.7 Mbits/sec\n",
+        "[  2] 0.0000-1.0000 sec  5.47 MBytes  45.9 Mbits/sec\n\
+         [  1] 0.0000-1.0000 sec  11.5 MBytes  96.5 Mbits/sec\n\
+         [  1] 0.0000-4.1384 sec  44.3 MBytes  89.7 Mbits/sec\n\
+         [  2] 0.0000-4.2020 sec  22.8 MBytes  45.4 Mbits/sec\n",
+    ] {
+        let error = refused("pasted.log", &format!("{head}{figures}"));
+        assert!(error.contains("announces stream 2"), "{error}");
+    }
+}

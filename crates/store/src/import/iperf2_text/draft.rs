@@ -262,13 +262,20 @@ impl Draft {
         }
     }
 
-    /// Says of which streams there are no figures.
-    fn silent_streams(&mut self) {
+    /// Says of which streams there are no figures; refuses figures of one that was not announced, where others were: which
+    /// way they went is not known.
+    fn silent_streams(&mut self) -> Result<(), Fault> {
         let ways = [Direction::Forward, Direction::Reverse].into_iter();
         let known: BTreeSet<_> = ways
             .flat_map(|way| self.rows.tags(way))
             .map(stream)
             .collect();
+        let mut strange = known.iter().filter(|tag| !self.announced.contains(**tag));
+        if let Some(tag) = strange.next().filter(|_| !self.announced.is_empty()) {
+            return Err(Fault::Missing(format!(
+                "the line that announces stream {tag} (\"local … connected with …\")"
+            )));
+        }
         let silent = self
             .announced
             .iter()
@@ -281,6 +288,7 @@ impl Draft {
             );
             self.test.doubt(doubt);
         }
+        Ok(())
     }
 
     fn flow(&mut self, direction: Direction) -> Result<(), &'static str> {
@@ -326,6 +334,16 @@ impl Draft {
 
     /// The server's report at the end of a UDP client's log.
     fn report(&mut self) -> Result<Option<Totals>, &'static str> {
+        let reported: BTreeSet<_> = self.report.tags(Direction::Forward).collect();
+        let mut sending = self.rows.tags(Direction::Forward);
+        let silent = sending.find(|tag| !reported.contains(tag));
+        if let Some(tag) = silent.filter(|_| !reported.is_empty()) {
+            let doubt = format!(
+                "the server's report of stream {tag} is not there: what the server received is unknown"
+            );
+            self.test.doubt(doubt);
+            return Ok(None);
+        }
         if !self.report.is_empty() {
             let (_, total) = self.report.split(Direction::Forward).ok_or(NO_TOTAL)?;
             return Ok(Some(Totals::of_line(&total)));
@@ -452,7 +470,7 @@ impl reader::Draft for Draft {
             tests.extend(self.bounced(bounce)?);
             return Ok(());
         }
-        self.silent_streams();
+        self.silent_streams()?;
         self.flow(Direction::Forward)?;
         self.flow(Direction::Reverse)?;
         let repeated = self.rows.repeated() + self.report.repeated();
