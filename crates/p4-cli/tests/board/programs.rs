@@ -95,7 +95,7 @@ impl Reference {
             }
             outputs_after.push(count);
         }
-        let drops = switch.drops().map(|(place, count)| (place.words(), count));
+        let drops = switch.drops().map(|(place, count)| (place.as_str(), count));
         Self {
             input: inputs[0],
             first,
