@@ -234,7 +234,7 @@ mod tests {
                 1,
                 "is not a network",
             ),
-            ("allow = [{a = 1}]\n", 1, "no text or number"),
+            ("allow = [{a = 1}]\n", 1, "neither text nor a number"),
             ("speak = \"quic\"\n", 1, "this version answers"),
             ("max-duration = \"soon\"\n", 1, "max-duration"),
             ("listen = \n", 1, ""),
