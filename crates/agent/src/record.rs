@@ -106,7 +106,7 @@ impl<'a> Record<'a> {
                 });
             }
             SessionEvent::TestOver => self.complete(),
-            SessionEvent::TestEnded { code, reason } => {
+            SessionEvent::TestEnded { code, reason, .. } => {
                 // It was said already, if the session says it once more of its first test.
                 if self.running.is_some() || !self.was_turned_away {
                     self.end(*code, reason);

@@ -16,7 +16,7 @@ use linerate_model::stack::StackReport;
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::{
-    ClientConfig, Control, PeerEvent, PeerHello, ProtocolError, RefusalCode, Tests,
+    ClientConfig, Control, PeerEvent, PeerHello, ProtocolError, RefusalCode, StopCause, Tests,
 };
 use linerate_session::key::credential;
 use linerate_session::login::{LoginAttempt, moment};
@@ -418,7 +418,11 @@ impl Client {
         event: Result<Option<SessionEvent>, SessionError>,
     ) -> Result<Option<SessionEvent>, Failure> {
         match event.map_err(|error| self.failed(error))? {
-            Some(SessionEvent::TestEnded { code, reason }) => Err(self.refused(code, &reason)),
+            Some(SessionEvent::TestEnded {
+                cause,
+                code,
+                reason,
+            }) => Err(self.not_made(cause, code, &reason)),
             Some(SessionEvent::Closed) => {
                 let message = format!(
                     "{} closed the control connection in the middle of a test",
@@ -488,13 +492,15 @@ impl Client {
         Failure::new(code, message)
     }
 
-    fn refused(&self, code: RefusalCode, reason: &str) -> Failure {
-        let message = if code == RefusalCode::Timeout {
-            format!("the test with {} timed out: {reason}", self.peer)
-        } else if self.target.is_own {
-            reason.to_owned()
-        } else {
-            format!("{} refused the test ({code}): {reason}", self.peer)
+    fn not_made(&self, cause: StopCause, code: RefusalCode, reason: &str) -> Failure {
+        let peer = &self.peer;
+        let message = match (cause, code) {
+            (_, RefusalCode::Timeout) => format!("the test with {peer} timed out: {reason}"),
+            _ if self.target.is_own => reason.to_owned(),
+            (StopCause::Local, _) => {
+                format!("the test with {peer} cannot be made from this host: {reason}")
+            }
+            (StopCause::Peer, _) => format!("{peer} refused the test ({code}): {reason}"),
         };
         Failure::new(exit_code(code), message)
     }

@@ -1,5 +1,6 @@
 //! Errors of opening or starting traffic. Once traffic runs, errors are counted, not returned.
 
+use linerate_sys::process;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -84,8 +85,16 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// An I/O error of `operation` on `object`.
+    /// An I/O error of `operation` on `object`; what this host lacks, if it has too few descriptors or too little memory
+    /// for it.
     pub(crate) fn io(operation: &'static str, object: &dyn ToString, source: io::Error) -> Self {
+        if let Some(remedy) = process::resource_remedy(&source) {
+            return Self::Host {
+                what: format!("{operation} {}", object.to_string()),
+                why: source.to_string(),
+                remedy,
+            };
+        }
         Self::Io {
             operation,
             object: object.to_string(),
@@ -109,5 +118,30 @@ impl EngineError {
             value: value.to_string(),
             why: why.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    #[test]
+    fn a_limit_of_this_host_is_named_with_what_to_raise() {
+        let failed = |errno| {
+            EngineError::io(
+                "open",
+                &"a data socket",
+                io::Error::from_raw_os_error(errno),
+            )
+        };
+        for (errno, remedy) in [(24, "ulimit -n"), (23, "fs.file-max"), (12, "memory")] {
+            let error = failed(errno);
+            assert!(matches!(error, EngineError::Host { .. }), "{error:?}");
+            assert!(error.to_string().contains(remedy), "{error}");
+        }
+        // A port in use is no limit.
+        let error = failed(98);
+        assert!(matches!(error, EngineError::Io { .. }) && error.source().is_some());
     }
 }

@@ -225,7 +225,11 @@ fn spawn(
         report.unwrap_or_else(|| StreamReport::new(u16::from(task.index), StreamWork::Unreported))
     };
     let handle = thread.spawn(body);
-    handle.map_err(|error| EngineError::io("start thread", &name, error))
+    handle.map_err(|error| EngineError::Host {
+        what: format!("starting thread {name}"),
+        why: error.to_string(),
+        remedy: "raise the limit of processes (ulimit -u, TasksMax= of a service, the container's pids limit)",
+    })
 }
 
 /// Marks a stream as finished when dropped, also if its thread panics.

@@ -117,7 +117,7 @@ impl<P: Phase> Steps<P> {
         let refused = invalid.and_then(unsupported).err();
         let is_refused = refused.is_some();
         if let Some((code, why)) = refused {
-            self.refuse(code, why);
+            self.cannot(code, why);
         }
         is_refused
     }

@@ -64,7 +64,13 @@ impl<P: Phase> Steps<P> {
         self.actions.push_back(action);
     }
 
-    /// Refuses the requested test.
+    /// Client: the requested test cannot be made from this end.
+    pub(crate) fn cannot(&mut self, code: RefusalCode, message: String) {
+        let refusal = Refusal { code, message };
+        self.act(Action::TestOver(TestEnd::Impossible(refusal)));
+    }
+
+    /// The server refuses the requested test.
     pub(crate) fn refuse(&mut self, code: RefusalCode, message: String) {
         let refusal = Refusal { code, message };
         self.act(Action::TestOver(TestEnd::Refused(refusal)));
@@ -264,9 +270,10 @@ pub(crate) trait Stepping: fmt::Debug + Send {
         self.close_with(TestEnd::Aborted)
     }
 
-    /// The driver cannot prepare the test.
-    fn unprepared(&mut self, refusal: &Refusal) -> Result<()> {
-        self.close_with(TestEnd::Refused(Refusal {
+    /// The driver cannot prepare the test: the session ends, at a server with [`TestEnd::Refused`], at a client with
+    /// [`TestEnd::Impossible`].
+    fn unprepared(&mut self, refusal: &Refusal, end: fn(Refusal) -> TestEnd) -> Result<()> {
+        self.close_with(end(Refusal {
             code: refusal.code,
             message: clean(&refusal.message, MAX_TEXT),
         }))

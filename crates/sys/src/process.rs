@@ -4,6 +4,7 @@ use crate::wake::wait;
 use linerate_model::agent::ProcessUse;
 use linerate_model::{ByteCount, MonoInstant};
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getppid, getrlimit,
     kill_process, kill_process_group, pidfd_open, set_child_subreaper,
@@ -84,6 +85,22 @@ pub fn raise_open_files() {
 /// How many files this process may have open; `None`: any number.
 pub fn max_open_files() -> Option<u64> {
     getrlimit(Resource::Nofile).current
+}
+
+/// What to raise where a call failed because this process, or this host, has too little of something; `None` for other
+/// errors.
+pub fn resource_remedy(error: &io::Error) -> Option<&'static str> {
+    let errno = Errno::from_io_error(error)?;
+    match errno {
+        Errno::MFILE => {
+            Some("raise this process's limit of open files (ulimit -n, LimitNOFILE= of a service)")
+        }
+        Errno::NFILE => Some("raise this host's limit of open files (sysctl fs.file-max)"),
+        Errno::NOMEM => Some(
+            "raise the limit of memory (ulimit -v, MemoryMax= of a service, the container's limit)",
+        ),
+        _ => None,
+    }
 }
 
 /// The threads of a process, by number and name.

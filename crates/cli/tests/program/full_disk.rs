@@ -4,7 +4,7 @@ use crate::harness::{Ended, Place, Server, good_log};
 use std::process::Command;
 
 /// The program with this shell command before it.
-fn after(before: &str, program: &Command) -> Command {
+pub(crate) fn after(before: &str, program: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell
         .arg("-c")

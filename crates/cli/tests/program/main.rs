@@ -13,6 +13,7 @@ mod bad_places;
 mod ceilings;
 mod clocks;
 mod compare;
+mod descriptors;
 mod doctor;
 mod endings;
 mod footprint;

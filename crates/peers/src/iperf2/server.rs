@@ -370,7 +370,7 @@ impl Stepping for Server {
             }
             Input::Prepared(Ok(_)) if self.steps.state == State::Preparing => {}
             Input::Prepared(Err(refusal)) if self.steps.state == State::Preparing => {
-                return self.unprepared(&refusal);
+                return self.unprepared(&refusal, TestEnd::Refused);
             }
             Input::Connected if self.steps.state == State::Preparing => self.run(now),
             Input::Finished { sent }

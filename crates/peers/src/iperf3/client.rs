@@ -214,7 +214,7 @@ impl Client {
             Ok(token) => token,
             Err(why) => {
                 let why = format!("--login: {why}");
-                return self.steps.refuse(RefusalCode::Invalid, why);
+                return self.steps.cannot(RefusalCode::Invalid, why);
             }
         };
         let mut wanted = params::to_json(&spec);

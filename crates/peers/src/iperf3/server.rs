@@ -401,7 +401,7 @@ impl Stepping for Server {
             }
             Input::Prepared(Err(refusal)) if self.steps.state == State::Preparing => {
                 self.say_error(self.code_of(refusal.code));
-                return self.unprepared(&refusal);
+                return self.unprepared(&refusal, TestEnd::Refused);
             }
             Input::Connected if self.steps.state == State::Connecting => self.start(now),
             // Only the client ends a test: a sender that stops earlier waits.

@@ -112,7 +112,10 @@ impl Client {
 
     fn begin(&mut self, now: MonoInstant, spec: Box<TestSpec>) {
         if let Err(error) = validate(&spec) {
-            return self.refused(RefusalCode::Invalid, error.to_string());
+            return self
+                .core
+                .steps
+                .cannot(RefusalCode::Invalid, error.to_string());
         }
         let number = self.core.test.number.wrapping_add(1);
         self.core.test = Test::new(number, &spec, Role::Client, &self.limits);
@@ -125,11 +128,17 @@ impl Client {
     /// Has the server make a test with another server.
     fn delegate(&mut self, now: MonoInstant, delegation: Box<Delegation>) {
         if let Err(error) = validate(&delegation.spec) {
-            return self.refused(RefusalCode::Invalid, error.to_string());
+            return self
+                .core
+                .steps
+                .cannot(RefusalCode::Invalid, error.to_string());
         }
         if delegation.key.is_some() && !self.core.channel.has_key() {
             let message = "the other server's key is sent only to an agent that has a key itself: start it with --key";
-            return self.refused(RefusalCode::Denied, message.to_owned());
+            return self
+                .core
+                .steps
+                .cannot(RefusalCode::Denied, message.to_owned());
         }
         let number = self.core.test.number.wrapping_add(1);
         self.core.test = Test::new(number, &delegation.spec, Role::Client, &self.limits);

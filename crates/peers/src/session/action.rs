@@ -154,7 +154,10 @@ pub enum TestEnd {
     Aborted,
     /// Either end: it is complete, and both ends know it.
     Complete,
-    /// This test will not be made; nothing was opened.
+    /// Client: this end cannot make it, because its protocol does not express it or its driver could not prepare it.
+    /// The peer was asked for nothing.
+    Impossible(Refusal),
+    /// The server does not make it; nothing was opened.
     Refused(Refusal),
 }
 

@@ -122,7 +122,7 @@ impl Client {
             return;
         }
         if let Some(why) = self.cannot(&spec) {
-            return self.steps.refuse(RefusalCode::Unsupported, why.to_owned());
+            return self.steps.cannot(RefusalCode::Unsupported, why.to_owned());
         }
         let opened = self.opened_for.is_some();
         self.spec = spec;
@@ -299,7 +299,9 @@ impl Stepping for Client {
             (State::Stopping, Input::Stream(StreamEvent::GrantSpent))
             | (State::Ending, Input::Finished { .. }) => {}
             (State::Preparing, Input::Prepared(Ok(ports))) => return self.prepared(now, &ports),
-            (State::Preparing, Input::Prepared(Err(refusal))) => return self.unprepared(&refusal),
+            (State::Preparing, Input::Prepared(Err(refusal))) => {
+                return self.unprepared(&refusal, TestEnd::Impossible);
+            }
             (State::Connecting, Input::Connected) => self.run(now),
             (State::Running, Input::Stream(StreamEvent::GrantSpent)) => {
                 self.batches.spent();

@@ -267,7 +267,9 @@ impl Stepping for Server {
                 Input::Stream(StreamEvent::GrantSpent),
             ) => {}
             (State::Preparing, Input::Prepared(Ok(ports))) => return self.prepared(now, &ports),
-            (State::Preparing, Input::Prepared(Err(refusal))) => return self.unprepared(&refusal),
+            (State::Preparing, Input::Prepared(Err(refusal))) => {
+                return self.unprepared(&refusal, TestEnd::Refused);
+            }
             (State::Connecting, Input::Connected) => {
                 self.steps.act(Action::Start(Side::Receiver));
                 self.moved = Movement::from(now);

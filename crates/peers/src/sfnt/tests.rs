@@ -264,7 +264,7 @@ fn tests_that_it_cannot_make_are_refused_with_what_to_do() {
         let (bytes, _) = wishes(&mut *server(release("1.5.0")));
         give(&mut *client, Input::Bytes(&bytes));
         let (_, actions) = give(&mut *client, begin(spec));
-        let [Action::TestOver(TestEnd::Refused(Refusal { message, .. }))] = &actions[..] else {
+        let [Action::TestOver(TestEnd::Impossible(Refusal { message, .. }))] = &actions[..] else {
             panic!("{actions:?}");
         };
         assert!(message.contains(hint), "{message}");

@@ -84,7 +84,9 @@ impl Stepping for Server {
             (State::Waiting, Input::Stream(StreamEvent::Opened { transport, bytes })) => {
                 self.welcome(now, transport, bytes)?;
             }
-            (State::Preparing, Input::Prepared(Err(refusal))) => return self.unprepared(&refusal),
+            (State::Preparing, Input::Prepared(Err(refusal))) => {
+                return self.unprepared(&refusal, TestEnd::Refused);
+            }
             (State::Preparing, Input::Connected) => {
                 self.steps.act(Action::Start(Side::Receiver));
                 let limit = self.config.limits.max_duration;

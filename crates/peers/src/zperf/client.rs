@@ -144,7 +144,8 @@ impl Client {
             }
             (State::Listening, Input::Prepared(Err(refusal))) => {
                 self.steps.state = State::Idle;
-                self.steps.act(Action::TestOver(TestEnd::Refused(refusal)));
+                self.steps
+                    .act(Action::TestOver(TestEnd::Impossible(refusal)));
             }
             (State::Receiving, Input::Stream(event @ StreamEvent::Opened { .. }))
                 if self.receiver.is_none() =>

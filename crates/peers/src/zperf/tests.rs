@@ -301,7 +301,7 @@ fn what_the_board_cannot_do_is_refused_and_nothing_is_typed() {
     assert!(
         matches!(
             &done[..],
-            [Action::TestOver(TestEnd::Refused(Refusal {
+            [Action::TestOver(TestEnd::Impossible(Refusal {
                 code: RefusalCode::Unsupported,
                 ..
             }))]

@@ -87,6 +87,7 @@ fn name(action: &Action) -> String {
         Action::Stream(StreamOrder::Datagram { .. }) => "SendDatagram",
         Action::Stream(StreamOrder::Grant(_)) => "Grant",
         Action::TestOver(TestEnd::Aborted) => "TestAborted",
+        Action::TestOver(TestEnd::Impossible(_)) => "Impossible",
         Action::TestOver(TestEnd::Refused(_)) => "Refused",
         other => {
             let whole = format!("{other:?}");

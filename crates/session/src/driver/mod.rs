@@ -18,7 +18,7 @@ use linerate_model::{ByteCount, Clock as _, Ratio};
 use linerate_observe::{CoreLoad, Observer};
 use linerate_peers::{
     Action, DelegatedTest, Delegation, Demux, Ending, Input, PeerEvent, Refusal, RefusalCode,
-    Session, StreamEvent, TestEnd,
+    Session, StopCause, StreamEvent, TestEnd,
 };
 use linerate_sys::clock::MonoClock;
 use std::time::Duration;
@@ -78,8 +78,10 @@ pub enum SessionEvent {
     },
     /// The test is complete.
     TestOver,
-    /// The test was refused or aborted.
+    /// The test was refused, could not be made, or was aborted.
     TestEnded {
+        /// Which end it ended by.
+        cause: StopCause,
         /// Kind of reason.
         code: RefusalCode,
         /// The reason.
@@ -284,10 +286,18 @@ impl Driver {
                     test.endpoints.drain(&sent);
                 }
             }
-            Action::Stop { code, reason, .. } => {
+            Action::Stop {
+                cause,
+                code,
+                reason,
+            } => {
                 self.clear();
                 self.tell(Input::Stopped)?;
-                return Ok(Some(SessionEvent::TestEnded { code, reason }));
+                return Ok(Some(SessionEvent::TestEnded {
+                    cause,
+                    code,
+                    reason,
+                }));
             }
             Action::TestOver(end) => return Ok(self.test_over(end)),
             Action::HalfClose => self.line.half_close(),
@@ -314,11 +324,24 @@ impl Driver {
                 }
                 Some(SessionEvent::TestOver)
             }
-            TestEnd::Refused(Refusal { code, message }) => {
-                self.clear();
-                let reason = message;
-                Some(SessionEvent::TestEnded { code, reason })
+            TestEnd::Impossible(refusal) => Some(self.not_made(StopCause::Local, refusal)),
+            TestEnd::Refused(refusal) => {
+                let cause = match self.role {
+                    Role::Client => StopCause::Peer,
+                    Role::Server => StopCause::Local,
+                };
+                Some(self.not_made(cause, refusal))
             }
+        }
+    }
+
+    /// The test that was wanted is not made.
+    fn not_made(&mut self, cause: StopCause, refusal: Refusal) -> SessionEvent {
+        self.clear();
+        SessionEvent::TestEnded {
+            cause,
+            code: refusal.code,
+            reason: refusal.message,
         }
     }
 

@@ -200,7 +200,11 @@ impl Driver {
             // The next read reports the cause.
             Err(_) if self.line.has_ended() => Ok(None),
             Err(error) => {
-                self.abort(RefusalCode::Timeout, error)?;
+                let code = match error.code() {
+                    RefusalCode::Unsupported => RefusalCode::Unsupported,
+                    _ => RefusalCode::Timeout,
+                };
+                self.abort(code, error)?;
                 Ok(None)
             }
         }

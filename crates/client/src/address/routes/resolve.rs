@@ -7,6 +7,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::Control;
 use linerate_session::Line;
 use linerate_sys::interface::{index_of, with_link_local};
+use linerate_sys::process::resource_remedy;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
@@ -86,6 +87,10 @@ pub(super) fn connect_to(target: &Target, addresses: &[SocketAddr]) -> Result<Li
         .first()
         .map_or(about.default_port, SocketAddr::port);
     let failed = |error: io::Error| {
+        if let Some(remedy) = resource_remedy(&error) {
+            let message = format!("cannot connect to {}: {error}; {remedy}", target.far);
+            return Failure::new(ExitCode::HostLacks, message);
+        }
         let message = format!(
             "cannot connect to {}: {error}; start {} there, and let every firewall pass {}; see `linerate ports`",
             target.far,

@@ -542,7 +542,7 @@ fn tests_that_iperf2_cannot_make_are_refused() {
             .unwrap();
         let (all, _) = actions(&mut client);
         assert!(
-            matches!(all.last(), Some(Action::TestOver(TestEnd::Refused(_)))),
+            matches!(all.last(), Some(Action::TestOver(TestEnd::Impossible(_)))),
             "{wrong:?}"
         );
     }

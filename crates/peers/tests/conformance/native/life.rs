@@ -48,7 +48,7 @@ fn a_specification_out_of_bounds_is_refused_and_the_session_goes_on() {
     let refused = |a: &Action| {
         matches!(
             a,
-            Action::TestOver(TestEnd::Refused(Refusal {
+            Action::TestOver(TestEnd::Impossible(Refusal {
                 code: RefusalCode::Invalid,
                 ..
             }))
