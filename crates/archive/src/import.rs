@@ -361,7 +361,9 @@ fn files_below(place: &Path, files: &mut Vec<PathBuf>) -> Result<(), ImportError
 /// The file that was refused, if it only lies beside logs, and is not a damaged one.
 fn beside_logs<'a>(error: &'a ImportError, found: &BTreeSet<String>) -> Option<&'a str> {
     match error {
+        ImportError::Enclosed { error, .. } => beside_logs(error, found),
         ImportError::Binary { file, .. }
+        | ImportError::Container { file, .. }
         | ImportError::Empty { file }
         | ImportError::Unknown { file, .. } => {
             Some(file.as_str()).filter(|file| found.contains(*file))

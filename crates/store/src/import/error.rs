@@ -105,6 +105,26 @@ pub enum ImportError {
         /// What the system said.
         reason: String,
     },
+    /// A file of another kind than text, known by its first bytes.
+    #[error("{file} is {what}, not a text log; {remedy}")]
+    Container {
+        /// The file.
+        file: String,
+        /// What it is.
+        what: &'static str,
+        /// What takes the text out of it.
+        remedy: &'static str,
+    },
+    /// A log that is written in something else could not be read.
+    #[error("{error}; the file is {what}: `{command}` takes its text out")]
+    Enclosed {
+        /// Why what was found in it cannot be read.
+        error: Box<ImportError>,
+        /// What it is written in.
+        what: &'static str,
+        /// The command that takes the text out.
+        command: &'static str,
+    },
     /// Nothing in it.
     #[error("{file} is empty: give a log with at least one test")]
     Empty {

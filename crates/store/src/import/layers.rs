@@ -1,7 +1,8 @@
-//! What lies around the text of a tool in a log: a logger's prefixes, and JSON of other programs. Found by reading the
-//! log, once for all of its lines.
+//! What lies around the text of a tool in a log: a logger's prefixes, JSON of other programs, HTML of a page. Found by
+//! reading the log, once for all of its lines.
 
 use super::embedded::{self, Embedded, Place};
+use super::enclosed::{self, Enclosed, Enclosure};
 use super::text::{Finder, Lines, MAX_PIECE_BYTES, Pieces, Prefixes, Stripped};
 use super::{ALL, ImportError, Line, LogFormat, Result, Source, iperf3_json, other_tools};
 
@@ -13,6 +14,7 @@ const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 /// What is to be taken off the lines of a log.
 enum Layer {
+    Enclosure(&'static Enclosure),
     Json(Place),
     Prefixes(Prefixes),
 }
@@ -27,6 +29,10 @@ struct Look {
     prefixes: Prefixes,
     /// A line begins like a document of JSON.
     is_json: bool,
+    /// Whether a line has a mark of each enclosure, in the order of [`enclosed::ALL`].
+    marks: Vec<bool>,
+    /// A line is longer than any tool prints.
+    too_large: Option<ImportError>,
 }
 
 impl Layers {
@@ -36,9 +42,14 @@ impl Layers {
         loop {
             let look = layers.look(log)?;
             let layer = match layers.json(log, &look)? {
-                Some(place) => Layer::Json(place),
-                None if look.prefixes.are_none() => return Ok((layers, look.signs)),
-                None => Layer::Prefixes(look.prefixes),
+                Some(place) => Some(Layer::Json(place)),
+                None => layers.enclosure_of(log, &look)?.map(Layer::Enclosure),
+            };
+            let layer = match (layer, look.too_large) {
+                (Some(layer), _) => layer,
+                (None, Some(error)) => return Err(error),
+                (None, None) if look.prefixes.are_none() => return Ok((layers, look.signs)),
+                (None, None) => Layer::Prefixes(look.prefixes),
             };
             if layers.0.len() >= MAX_LAYERS {
                 return Ok((layers, look.signs));
@@ -52,6 +63,7 @@ impl Layers {
         let mut lines: Box<dyn Pieces + 'a> = Box::new(Lines::open(log)?);
         for layer in &self.0 {
             lines = match layer {
+                Layer::Enclosure(enclosure) => Box::new(Enclosed::new(lines, enclosure)),
                 Layer::Json(place) => Box::new(Embedded::new(lines, place)?),
                 Layer::Prefixes(prefixes) => Box::new(Stripped::new(lines, prefixes)),
             };
@@ -65,11 +77,41 @@ impl Layers {
         self.0.iter().any(is_prefix)
     }
 
+    /// What the log as a whole is written in, if in anything.
+    pub(super) fn enclosure(&self) -> Option<&'static Enclosure> {
+        let enclosure = |layer: &Layer| match layer {
+            Layer::Enclosure(enclosure) => Some(*enclosure),
+            Layer::Json(_) | Layer::Prefixes(_) => None,
+        };
+        self.0.iter().find_map(enclosure)
+    }
+
+    /// What the lines are written in: of all whose marks they have the one without which they look most like a tool's.
+    fn enclosure_of(&self, log: &dyn Source, look: &Look) -> Result<Option<&'static Enclosure>> {
+        let mut best = None;
+        let mut most = look.signs.most();
+        let marked = enclosed::ALL.iter().zip(&look.marks);
+        for (enclosure, _) in marked.filter(|(_, is_marked)| **is_marked) {
+            let mut lines = Enclosed::new(self.open(log)?, enclosure);
+            let mut signs = Signs::new(lines.file());
+            while let Some(line) = lines.next()? {
+                signs.take(line.text);
+            }
+            let count = signs.most();
+            if !lines.is_refuted() && (count > most || count == most && best.is_none()) {
+                (best, most) = (Some(*enclosure), count);
+            }
+        }
+        Ok(best)
+    }
+
     fn look(&self, log: &dyn Source) -> Result<Look> {
         let mut lines = self.open(log)?;
         let mut signs = Signs::new(lines.file());
         let mut prefixes = Finder::default();
         let mut is_json = false;
+        let mut marks = vec![false; enclosed::ALL.len()];
+        let mut too_large = None;
         // Pieces of this line; only documents of JSON have lines of any length.
         let mut pieces = Some(0);
         while let Some(line) = lines.next()? {
@@ -83,13 +125,16 @@ impl Layers {
                 pieces = (!is_document).then_some(1);
             }
             if pieces.is_some_and(|pieces| pieces > MAX_LINE_BYTES / MAX_PIECE_BYTES) {
-                return Err(ImportError::TooLarge {
-                    file: signs.file,
+                too_large.get_or_insert_with(|| ImportError::TooLarge {
+                    file: signs.file.clone(),
                     line: line.number,
                     what: "a line of text",
                     limit: "1 MiB",
                     hint: "give the tool's own text output",
                 });
+            }
+            for (is_marked, enclosure) in marks.iter_mut().zip(enclosed::ALL) {
+                *is_marked = *is_marked || (enclosure.is_in)(text);
             }
             signs.take(text);
         }
@@ -100,6 +145,8 @@ impl Layers {
             signs,
             prefixes: prefixes.finish(),
             is_json,
+            marks,
+            too_large,
         })
     }
 
@@ -111,9 +158,8 @@ impl Layers {
         if !look.is_json || counts().any(|(format, count)| count > 0 && is_own(format)) {
             return Ok(None);
         }
-        let most = counts().map(|(_, count)| count).max();
         let sign = |line: &str| signs(line).collect();
-        embedded::find(self.open(log)?, most.unwrap_or(0), &sign)
+        embedded::find(self.open(log)?, look.signs.most(), &sign)
     }
 }
 
@@ -157,6 +203,11 @@ impl Signs {
         for (count, sign) in self.counts.iter_mut().zip(signs(text)) {
             *count += sign;
         }
+    }
+
+    /// Signs of the format that has most.
+    fn most(&self) -> usize {
+        self.counts.iter().copied().max().unwrap_or(0)
     }
 
     /// The format with most signs.

@@ -16,6 +16,7 @@ mod build;
 mod command;
 mod delay;
 mod embedded;
+mod enclosed;
 mod error;
 mod esp_iperf;
 mod flow;
@@ -73,9 +74,10 @@ pub use table::{ColumnKind, Columns, QUANTITIES, import_table};
 pub use text::{Line, Writer};
 pub use zperf::UnitStep;
 
+use enclosed::Enclosure;
 use gathered::Gathered;
 use interleaved::Shares;
-use layers::Layers;
+use layers::{Layers, Signs};
 use linerate_model::BitRate;
 use linerate_model::run::Run;
 use std::ops::ControlFlow;
@@ -210,16 +212,32 @@ pub fn import_in_parts<S: Source>(
     gathered.finish()
 }
 
-/// Adds the tests of one log.
+/// Adds the tests of one log. Of one that is written in something, the errors say in what.
 fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(), ImportError> {
     let (layers, signs) = Layers::find(log)?;
-    let shares = Shares::find(log, &layers, signs.clone(), &hints)?;
+    let enclosure = layers.enclosure();
+    let explain = |error| match enclosure {
+        Some(enclosure) => enclosure.explain(error),
+        None => error,
+    };
+    read_below(log, &layers, signs, hints, gathered).map_err(explain)
+}
+
+/// Adds the tests of the lines of one log that are below its layers, and have these signs.
+fn read_below(
+    log: &dyn Source,
+    layers: &Layers,
+    signs: Signs,
+    hints: Hints,
+    gathered: &mut Gathered<'_>,
+) -> Result<(), ImportError> {
+    let shares = Shares::find(log, layers, signs.clone(), &hints)?;
     let formats = shares.formats();
     let format = signs.format()?;
     let file = log.name();
     let mut lines = layers.open(log)?;
     let mut readers = shares.readers(&file, &hints)?;
-    let mut tests = TestsOfLog::new(gathered);
+    let mut tests = TestsOfLog::new(gathered, layers.enclosure());
     signs.others(&formats, |warning| tests.gathered.warn(warning));
     while let Some(line) = lines.next()? {
         readers.take(&line, &mut |test| tests.add(test));
@@ -235,6 +253,8 @@ fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(
 /// error.
 struct TestsOfLog<'a, 'g> {
     gathered: &'a mut Gathered<'g>,
+    /// What the log is written in.
+    enclosure: Option<&'static Enclosure>,
     /// The first one that failed.
     failed: Option<ImportError>,
     /// What to say of those that are left out.
@@ -243,9 +263,10 @@ struct TestsOfLog<'a, 'g> {
 }
 
 impl<'a, 'g> TestsOfLog<'a, 'g> {
-    fn new(gathered: &'a mut Gathered<'g>) -> Self {
+    fn new(gathered: &'a mut Gathered<'g>, enclosure: Option<&'static Enclosure>) -> Self {
         Self {
             gathered,
+            enclosure,
             failed: None,
             left_out: Warnings::default(),
             has_others: false,
@@ -261,7 +282,10 @@ impl<'a, 'g> TestsOfLog<'a, 'g> {
                 let reason = test.interrupted.as_deref().unwrap_or("no figures");
                 return self.leave_out(&test.origin, reason, "it failed");
             }
-            ParsedTest::Refused(error) => self.gathered.refuse(error),
+            ParsedTest::Refused(error) => self.gathered.refuse(match self.enclosure {
+                Some(enclosure) => enclosure.explain(error),
+                None => error,
+            }),
             ParsedTest::Latency(test) => self.gathered.add_latency(*test),
             ParsedTest::Traffic(test) => self.gathered.add_traffic(*test),
         }

@@ -200,7 +200,136 @@ const ALL: &[Around] = &[
                 .into_bytes()
         },
     },
+    Around {
+        what: "a page of an issue tracker",
+        put: |text| page(text).into_bytes(),
+    },
+    Around {
+        what: "a page of a wiki, with its blanks as entities",
+        put: |text| {
+            let lines = text
+                .lines()
+                .map(|line| escaped(line).replace(' ', "&nbsp;") + "<br />\n");
+            let lines: String = lines.collect();
+            format!("<html><body>\n<p>{lines}</p>\n</body></html>\n").into_bytes()
+        },
+    },
+    Around {
+        what: "a page without line ends",
+        put: |text| {
+            let lines = text
+                .lines()
+                .map(|line| format!("<div>{}</div>", escaped(line).replace(' ', "&#160;")));
+            lines.collect::<String>().into_bytes()
+        },
+    },
+    Around {
+        what: "a page of a highlighter",
+        put: |text| {
+            let line = |_, line: &str| format!("<span class=\"line\">{}</span>", escaped(line));
+            let lines = String::from_utf8(lines(text, line)).unwrap();
+            format!("<div><pre>{lines}</pre></div>").into_bytes()
+        },
+    },
+    Around {
+        what: "a text with entities",
+        put: |text| escaped(text).into_bytes(),
+    },
+    Around {
+        what: "a page saved as MHTML",
+        put: |text| {
+            format!(
+                "From: <Saved by a browser>\nMIME-Version: 1.0\n\
+                 Content-Type: multipart/related; boundary=\"--x=_1\"\n\n----x=_1\n\
+                 Content-Type: text/html\nContent-Transfer-Encoding: quoted-printable\n\n{}\
+                 ----x=_1\nContent-Type: image/png\nContent-Transfer-Encoding: base64\n\n\
+                 iVBORw0KGgo=\n----x=_1--\n",
+                quoted_printable(&page(text))
+            )
+            .into_bytes()
+        },
+    },
+    Around {
+        what: "a table of Markdown",
+        put: |text| {
+            let rows = lines(text, |_, line| format!("| {} |", line.replace('|', "\\|")));
+            [b"| output |\n|--------|\n", &rows[..]].concat()
+        },
+    },
+    Around {
+        what: "Jira's block without format",
+        put: |text| format!("{{noformat}}\n{text}\n{{noformat}}\n").into_bytes(),
+    },
+    Around {
+        what: "a fence of Markdown",
+        put: |text| format!("```text\n{text}\n```\n").into_bytes(),
+    },
+    Around {
+        what: "the escapes of Markdown",
+        put: |text| {
+            let is_sign = |c| "[]_*#>~`+-|(){}<&".contains(c);
+            let escaped = |c| [Some('\\').filter(|_| is_sign(c)), Some(c)];
+            let text: String = text.chars().flat_map(escaped).flatten().collect();
+            text.into_bytes()
+        },
+    },
+    Around {
+        what: "a page inside JSON",
+        put: |text| {
+            let body = serde_json::json!({"id": 1, "body": page(text)});
+            body.to_string().into_bytes()
+        },
+    },
 ];
+
+/// A text as it stands in a page.
+fn escaped(text: &str) -> String {
+    [
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        ("\"", "&quot;"),
+        ("'", "&#39;"),
+    ]
+    .into_iter()
+    .fold(text.to_owned(), |text, (c, entity)| text.replace(c, entity))
+}
+
+/// A page that has a text in a block of its own.
+fn page(text: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html><head><title>Issue &#35;12</title>\n<style>p > a {{ color: red }}</style></head>\n\
+         <body class=\"issue\"><!-- a <pre> --><div>It is <b>slow</b>:</div>\n\
+         <pre><code class=\"language-text\">{}</code></pre>\n\
+         <script>if (a < b) {{ show(\"<pre>\") }}</script></body></html>\n",
+        escaped(text)
+    )
+}
+
+/// A text in quoted-printable, in lines of at most 76 characters.
+fn quoted_printable(text: &str) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let mut length = 0;
+        for (at, byte) in line.bytes().enumerate() {
+            let is_last = at + 1 == line.len();
+            let is_plain = matches!(byte, b'!'..=b'<' | b'>'..=b'~') || byte == b' ' && !is_last;
+            let byte = if is_plain {
+                char::from(byte).to_string()
+            } else {
+                format!("={byte:02X}")
+            };
+            if length + byte.len() > 75 {
+                lines += "=\n";
+                length = 0;
+            }
+            length += byte.len();
+            lines += &byte;
+        }
+        lines.push('\n');
+    }
+    lines
+}
 
 /// What a log says, without what only its place in the file tells.
 fn told(file: (String, Vec<u8>)) -> Option<String> {
@@ -217,12 +346,17 @@ fn told(file: (String, Vec<u8>)) -> Option<String> {
     Some(rest.fold(first, |all, piece| all + "line " + piece))
 }
 
-/// An annotation does not escape the quotes of JSON, which then looks like the log itself; two documents inside each other
-/// are found by words that stand anywhere in a line, which these formats do not have.
-fn is_exempt(name: &str, what: &str) -> bool {
+/// An annotation does not escape the quotes of JSON, which then looks like the log itself; documents inside of others are
+/// found by words that stand anywhere in a line, which these formats do not have; Markdown has no escape characters.
+fn is_exempt(name: &str, text: &str, what: &str) -> bool {
     let is_json = name.contains(".json");
     let has_no_words = is_json || ["hgrm", "neper", "csv"].iter().any(|it| name.contains(it));
-    is_json && what.starts_with("an annotation") || has_no_words && what.starts_with("events")
+    is_json && what.starts_with("an annotation")
+        || has_no_words
+            && ["events", "a page inside JSON"]
+                .iter()
+                .any(|it| what.starts_with(it))
+        || text.contains('\u{1b}') && what == "the escapes of Markdown"
 }
 
 #[test]
@@ -234,7 +368,7 @@ fn every_format_is_read_in_whatever_is_around_it() {
             continue;
         };
         for Around { what, put } in ALL {
-            if is_exempt(&name, what) {
+            if is_exempt(&name, &text, what) {
                 continue;
             }
             let read = told((name.clone(), put(&text)));
@@ -252,4 +386,45 @@ fn every_format_is_read_in_whatever_is_around_it() {
         failed.len(),
         failed.join("\n")
     );
+}
+
+#[test]
+fn what_cannot_be_read_in_a_page_says_that_it_is_one() {
+    let (name, bytes) = read("pasted/journal.log");
+    let text = String::from_utf8(bytes).unwrap();
+    let cut: Vec<_> = text.lines().take(4).collect();
+    for (what, file) in [
+        ("w3m -dump", page(&cut.join("\n"))),
+        (
+            "quopri",
+            format!(
+                "Content-Transfer-Encoding: quoted-printable\n\n{}",
+                quoted_printable(&cut.join("\n"))
+            ),
+        ),
+    ] {
+        let error = import(&[(name.clone(), file.into_bytes())]).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("cut off") && error.contains(what), "{error}");
+    }
+    // A page without any log is named too.
+    let error = import(&[(name, page("dear diary,").into_bytes())]).unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("not a log") && error.contains("HTML"),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_of_other_kinds_are_named_with_what_takes_the_text_out() {
+    for (bytes, words) in [
+        (&b"{\\rtf1\\ansi iperf Done.}"[..], ["RTF", "textutil"]),
+        (b"\x1f\x8b\x08\0", ["gzip", "gunzip"]),
+        (b"%PDF-1.7\n", ["PDF", "pdftotext"]),
+    ] {
+        let error = import(&[("log".to_owned(), bytes.to_vec())]).unwrap_err();
+        let error = error.to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    }
 }

@@ -3,6 +3,7 @@
 //!
 //! Invariant: no more than [`MAX_PIECE_BYTES`] of a log are in memory, however long its lines are.
 
+mod container;
 mod prefix;
 mod terminal;
 mod utf16;
@@ -116,13 +117,26 @@ enum End {
 /// UTF-8's byte order mark, with which some editors begin a text.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
+/// The first bytes of a text.
+fn begin<'a>(from: &'a mut (dyn BufRead + '_)) -> std::io::Result<&'a [u8]> {
+    loop {
+        match from.fill_buf() {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+            Ok(_) => return from.fill_buf(),
+        }
+    }
+}
+
 impl<'a> Lines<'a> {
     pub(super) fn open(source: &'a dyn Source) -> Result<Self> {
         let file = source.name();
-        let from = source
-            .open()
-            .and_then(decoded)
-            .map_err(|error| ImportError::unreadable(&file, &error))?;
+        let unreadable = |error| ImportError::unreadable(&file, &error);
+        let mut from = source.open().map_err(unreadable)?;
+        if let Some(container) = container::detect(begin(&mut *from).map_err(unreadable)?) {
+            return Err(container.error(file));
+        }
+        let from = decoded(from).map_err(unreadable)?;
         Ok(Self {
             file,
             from,

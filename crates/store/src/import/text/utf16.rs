@@ -1,5 +1,6 @@
 //! UTF-16 as UTF-8: PowerShell's `>` and Windows' editors write it, with and without a byte order mark.
 
+use super::begin;
 use std::io::{self, BufRead, Read};
 
 /// Code units that are decoded at once.
@@ -51,13 +52,7 @@ impl Order {
 pub(in crate::import) fn decoded<'a>(
     mut from: Box<dyn BufRead + 'a>,
 ) -> io::Result<Box<dyn BufRead + 'a>> {
-    let begin = loop {
-        match from.fill_buf() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            begin => break begin?,
-        }
-    };
-    Ok(match Order::detect(begin) {
+    Ok(match Order::detect(begin(&mut *from)?) {
         Some(order) => Box::new(Utf16 {
             from,
             order,
