@@ -51,9 +51,23 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
     path_mtu::fragments(ends, &mut judgement.careful);
     strays(ends, &mut judgement);
     shorter_datagrams(ends, &mut judgement);
+    sender_clock(ends, &mut judgement);
     judgement.careful.extend(requests::cautions(trial));
     connections(trial, &mut judgement);
     judgement
+}
+
+/// Delays that the sender's clock spoilt.
+fn sender_clock(ends: &Ends<'_>, judgement: &mut Judgement) {
+    let mut received =
+        streams(ends.receiver).filter_map(|stream| stream.work.get::<DatagramReceiver>());
+    if received.any(|receiver| receiver.is_sender_clock_set) {
+        judgement.careful.push(
+            "the time of day of the sender's host, by which its tool stamps datagrams, was set during the test: delay \
+             variation and jitter are not known"
+                .to_owned(),
+        );
+    }
 }
 
 /// What became of connections beside their answers.

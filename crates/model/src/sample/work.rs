@@ -245,12 +245,30 @@ pub struct DatagramReceiver {
     )]
     #[schemars(with = "Option<f64>")]
     pub sent_in: Option<Duration>,
+    /// Whether the sender's clock, by which it stamped its datagrams, was set while they came: no delay is reported then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_sender_clock_set: bool,
     /// The longest time without a datagram; `None` unless two came, and of receivers that do not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_gap: Option<LongestGap>,
     /// Of datagrams whose lengths are a mix that repeats: how many distinct ones came at each of its places; empty of others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_place: Vec<PacketCount>,
+}
+
+impl DatagramReceiver {
+    /// The same without what was reckoned from the sender's stamps.
+    #[must_use]
+    pub fn without_send_times(self) -> Self {
+        Self {
+            times: MessageTimes::default(),
+            ipdv: None,
+            rtp_jitter_ns: None,
+            delay_floor_ns: Vec::new(),
+            sent_in: None,
+            ..self
+        }
+    }
 }
 
 /// The receiver of datagrams without numbers (netperf): its socket and its calls are all that it knows.

@@ -1,3 +1,4 @@
+mod broken;
 mod cpu;
 
 use super::*;

@@ -11,6 +11,7 @@ mod end_datagrams;
 mod generated;
 mod receiver;
 mod sender;
+mod sender_clock;
 mod sequences;
 
 pub(super) use receiver::RECEIVER_IDLE_TIMEOUT;

@@ -1,6 +1,7 @@
 //! The receiving side of a datagram stream.
 
 use super::dropped::Dropped;
+use super::sender_clock::SenderClock;
 use super::sequences::Sequences;
 use crate::control::{Received, StreamControl};
 use crate::datapaths::{Arrivals, DatagramPath, Run};
@@ -78,6 +79,7 @@ struct Counts {
     dropped: Dropped,
     /// Only where send times are on a clock that can be compared.
     transit: Option<Transit>,
+    sender_clock: SenderClock,
     /// End of a warm-up that datagrams do not mark.
     counted_from: MonoInstant,
     omitted: Option<Omitted>,
@@ -109,6 +111,7 @@ impl Receiver {
                 sequences: Sequences::new(setup.plan.in_turns.as_ref().map(Range::len)),
                 numbers: format.numbers(),
                 transit: format.shows_clock().then(Transit::new),
+                sender_clock: SenderClock::default(),
                 departures: tells_its_end.then(Departures::default),
                 format,
                 readings: Vec::new(),
@@ -199,6 +202,7 @@ impl Counts {
         let BatchArrival { at: now, counts } = taken;
         self.last = now;
         let transit = sent.transit_to(now);
+        self.sender_clock.record(transit);
         if counts {
             self.pdv.record(transit);
             self.floor.record(sent, transit);
@@ -387,7 +391,9 @@ impl Counts {
         self.is_counted(self.counted_from);
         let sequence = self.sequence();
         let time_of_all = |departures: Departures| departures.time_of(sequence.next_expected);
+        let is_sender_clock_set = self.sender_clock.is_set();
         let work = DatagramReceiver {
+            is_sender_clock_set,
             longest_gap: None,
             socket,
             sent_there: self.end.and_then(|(sent, _)| sent).map(PacketCount::new),
@@ -404,6 +410,9 @@ impl Counts {
             delay_floor_ns: self.floor.finish(),
             by_place: self.by_place.into_iter().map(PacketCount::new).collect(),
         };
+        if is_sender_clock_set {
+            return work.without_send_times().into();
+        }
         work.into()
     }
 }

@@ -271,6 +271,27 @@ fn datagrams_that_waited_for_their_stream_count_from_when_they_came() {
     assert_eq!(duration(Some(at(2))), Duration::from_millis(105));
 }
 
+/// The stamps stay the same, so the second hour is one by which the sender's clock was set back.
+#[test]
+fn a_sender_whose_clock_is_set_has_no_delays() {
+    let report = |gap: u64| {
+        let mut bench = Bench::new(Side::Receiver, |_| {});
+        for number in 0..3 {
+            let when = 17 + number + if number == 2 { gap } else { 0 };
+            bench.arrive(at(when), &[(7, Kind::Counted, number)], None);
+        }
+        bench.work.finish(at(20 + gap))
+    };
+    let set = report(3_600_000);
+    let receiver = set.work.get::<DatagramReceiver>().unwrap();
+    assert!(receiver.is_sender_clock_set && receiver.times.pdv.is_none());
+    assert_eq!((receiver.rtp_jitter_ns, &receiver.ipdv), (None, &None));
+    assert_eq!(receiver.sequence.received, PacketCount::new(3));
+    let steady = report(10);
+    let receiver = steady.work.get::<DatagramReceiver>().unwrap();
+    assert!(!receiver.is_sender_clock_set && receiver.times.pdv.is_some());
+}
+
 #[test]
 fn a_refused_datagram_is_counted_and_leaves_no_gap() {
     let bench = Bench::new(Side::Sender, paced);
