@@ -2,8 +2,9 @@
 
 use crate::address::PeerAddress;
 use crate::address::routes::{Reached, Started};
+use crate::failures::{exit_code, is_closing, is_interruption, is_silence};
 use crate::no_greeting::no_greeting;
-use crate::outcome::{TestOutcome, directions, left_alone};
+use crate::outcome::{BrokenTest, TestOutcome, directions, left_alone};
 use crate::pulse::Pulse;
 use crate::target::Target;
 use anyhow::{Result, anyhow};
@@ -52,6 +53,8 @@ pub struct Client {
     last: Option<TestSpec>,
     /// The last test was aborted, and the session with it.
     is_broken: bool,
+    /// What was counted of the last test, if it broke off.
+    broken: Option<BrokenTest>,
     /// Its host.
     remote: IpAddr,
     /// Its address, for messages.
@@ -175,6 +178,7 @@ impl Client {
             driver,
             last: None,
             is_broken: false,
+            broken: None,
             remote,
             peer: target.far.to_string(),
             target,
@@ -374,7 +378,12 @@ impl Client {
                     own.extend(self.driver.halt());
                     return Ok(left_alone(spec.direction, own, theirs, &failure.message));
                 }
-                Err(failure) => return Err(failure.into()),
+                Err(failure) => {
+                    let elapsed = self.driver.progress().elapsed;
+                    own.extend(self.driver.halt());
+                    self.broken = BrokenTest::new(spec.direction, own, theirs, elapsed);
+                    return Err(failure.into());
+                }
                 Ok(Some(SessionEvent::OwnReports(reports))) => own = reports,
                 Ok(Some(SessionEvent::Peer(PeerEvent::Report(reports)))) => theirs = reports,
                 Ok(Some(SessionEvent::Peer(PeerEvent::Output(text)))) => far_output = Some(text),
@@ -405,6 +414,11 @@ impl Client {
                 return Ok(left_alone(spec.direction, own, theirs, UNANSWERED));
             }
         }
+    }
+
+    /// What was counted of the last test, if it broke off while traffic ran; `None` the next time.
+    pub const fn take_broken(&mut self) -> Option<BrokenTest> {
+        self.broken.take()
     }
 
     /// Its session.
@@ -532,36 +546,6 @@ fn greet_over(stream: TcpStream, go_on: &mut dyn FnMut() -> bool) -> Result<(), 
     target.set_timeout(linerate_peers::EMULATED_TIMEOUT);
     let reached = Reached::over(Line::over(stream, target.timeout)?, &target);
     Client::over(reached, &target)?.greet(target.first_answer, go_on)
-}
-
-/// Whether the peer says that the test was interrupted.
-const fn is_interruption(event: &Result<Option<SessionEvent>, SessionError>) -> bool {
-    matches!(
-        event,
-        Ok(Some(SessionEvent::TestEnded {
-            code: RefusalCode::Interrupted,
-            ..
-        }))
-    )
-}
-
-/// Whether the peer was silent for the protocol's timeout.
-const fn is_silence(error: &SessionError) -> bool {
-    matches!(error, SessionError::Protocol(ProtocolError::Silent { .. }))
-}
-
-/// Exit code of a refused test.
-const fn exit_code(code: RefusalCode) -> ExitCode {
-    match code {
-        RefusalCode::Unsupported => ExitCode::HostLacks,
-        RefusalCode::Invalid | RefusalCode::Limit => ExitCode::Usage,
-        _ => ExitCode::Peer,
-    }
-}
-
-/// Whether a peer closed the connection as one that closes its port for a moment.
-const fn is_closing(error: &SessionError) -> bool {
-    matches!(error, SessionError::Protocol(ProtocolError::Eof { .. }))
 }
 
 /// Whether the peer closed its port for a moment, or is still busy with the end of the last test.

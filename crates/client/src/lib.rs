@@ -5,6 +5,7 @@ pub mod address;
 mod client;
 mod delegate;
 mod describe;
+mod failures;
 mod no_greeting;
 mod outcome;
 mod path_mtu;
@@ -14,7 +15,7 @@ mod target;
 
 pub use client::{Client, greet};
 pub use linerate_observe::preloaded;
-pub use outcome::{DirectionOutcome, TestOutcome};
+pub use outcome::{BrokenTest, DirectionOutcome, TestOutcome};
 pub use ports::Ports;
 pub use pulse::{Pulse, planned_time};
 pub use target::{Target, no_element};

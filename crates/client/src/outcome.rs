@@ -4,6 +4,7 @@ use linerate_model::run::Host;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side};
 use linerate_peers::DelegatedTest;
+use std::time::Duration;
 
 /// Both ends' reports of one direction of a test.
 #[derive(Debug, Clone)]
@@ -71,6 +72,40 @@ impl TestOutcome {
             notes: test.notes,
         };
         (outcome, test.hosts)
+    }
+}
+
+/// What is known of a test that broke off while traffic ran, as one whose control connection was lost.
+#[derive(Debug, Clone)]
+pub struct BrokenTest {
+    /// One per direction of traffic of which an end counted something.
+    pub directions: Vec<DirectionOutcome>,
+    /// How long its traffic had run.
+    pub elapsed: Duration,
+}
+
+impl BrokenTest {
+    /// `None` of one in which no end moved anything.
+    pub(crate) fn new(
+        direction: Direction,
+        own: Vec<EndpointReport>,
+        theirs: Vec<EndpointReport>,
+        elapsed: Duration,
+    ) -> Option<Self> {
+        let has_moved = |report: &EndpointReport| {
+            let mut streams = report.streams.iter();
+            streams.any(|stream| stream.bytes.get() > 0)
+        };
+        let is_counted = |done: &DirectionOutcome| {
+            let mut ends = [&done.sender, &done.receiver].into_iter().flatten();
+            ends.any(has_moved)
+        };
+        let mut directions = directions(direction, own, theirs);
+        directions.retain(is_counted);
+        (!directions.is_empty()).then_some(Self {
+            directions,
+            elapsed,
+        })
     }
 }
 

@@ -55,6 +55,29 @@ pub fn stopped_trial(
     trial
 }
 
+/// Makes the trial of one direction of a test that broke off `elapsed` after its traffic began, from what an end counted
+/// until then. It is not valid, for the reason `why`.
+pub fn broken_trial(
+    index: u32,
+    spec: &TestSpec,
+    direction: Direction,
+    ends: (Option<EndpointReport>, Option<EndpointReport>),
+    (elapsed, why): (Duration, &str),
+) -> Trial {
+    let longest = match spec.stop {
+        Stop::After(planned) => planned.min(elapsed),
+        _ => elapsed,
+    };
+    let made = TestSpec {
+        stop: Stop::After(longest),
+        ..spec.clone()
+    };
+    let mut trial = ended(index, &made, direction, ends, TrialEnd::Planned);
+    trial.valid = false;
+    trial.reasons.insert(0, why.to_owned());
+    trial
+}
+
 /// The test that was made when the user stopped it: as long as its sender had sent.
 pub fn cut_short(spec: &TestSpec, sender: Option<&EndpointReport>) -> TestSpec {
     let longest = streams(sender).map(|stream| stream.duration).max();

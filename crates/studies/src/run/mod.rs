@@ -114,18 +114,38 @@ impl Measurement<'_, '_> {
         label: Option<&str>,
         disturb: Disturb<'_>,
     ) -> Result<Vec<Trial>> {
-        let made = self.disturbed(spec, label, disturb);
-        let made = made.inspect_err(|error| self.recorder.give_up(error))?;
+        let made = self.disturbed(spec, label, disturb).inspect_err(|error| {
+            self.keep_broken(spec, label, error);
+            self.recorder.give_up(error);
+        })?;
         for trial in &made {
             self.record(trial.clone());
         }
         Ok(made)
     }
 
+    /// Records what was counted of a test that broke off.
+    fn keep_broken(&mut self, spec: &TestSpec, label: Option<&str>, error: &anyhow::Error) {
+        let Some(broken) = self.client.take_broken() else {
+            return;
+        };
+        let why = format!("{error:#}");
+        for done in broken.directions {
+            let ends = (done.sender, done.receiver);
+            let index = self.recorder.next_index();
+            let reason = (broken.elapsed, why.as_str());
+            let mut trial = assemble::broken_trial(index, spec, done.direction, ends, reason);
+            trial.label = label.map(str::to_owned);
+            self.record(trial);
+        }
+    }
+
     /// Runs one test: its trials, not recorded yet. If there are none, the run is over.
     fn unrecorded(&mut self, spec: &TestSpec, label: Option<&str>) -> Result<Vec<Trial>> {
-        self.attempt(spec, label)
-            .inspect_err(|error| self.recorder.give_up(error))
+        self.attempt(spec, label).inspect_err(|error| {
+            self.keep_broken(spec, label, error);
+            self.recorder.give_up(error);
+        })
     }
 
     /// Runs one test: its trials, not recorded yet. A test that breaks off does not end the run.
