@@ -28,6 +28,7 @@ pub mod stack;
 pub mod statistics;
 pub mod study;
 mod thresholds;
+mod token_bucket;
 
 pub use causes::page as rules_page;
 pub use diagnosis::{Counts, NextProbe, Observation, ObservedClass, any_probe, next_probe};

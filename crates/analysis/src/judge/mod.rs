@@ -4,7 +4,7 @@ mod reach;
 mod settle;
 
 use crate::causes::{
-    self, Cause, Evidence, device, open_connections, other_programs, outage, tool,
+    self, Cause, Evidence, device, open_connections, other_programs, outage, policer, tool,
 };
 use crate::diagnosis;
 use crate::outage::without;
@@ -22,6 +22,7 @@ static STAGES: &[fn(&mut Draft<'_>)] = &[
     weigh_signs_and_probes,
     mention_outage,
     refuse_contradictions,
+    name_token_bucket,
     name_ceiling,
     name_other_programs,
     name_device,
@@ -162,6 +163,11 @@ fn refuse_contradictions(draft: &mut Draft<'_>) {
         );
         draft.verdict = causes::undecided(claim, evidence);
     }
+}
+
+/// A rate that fell once a token bucket was empty is that bucket's, not the mean of before and after.
+fn name_token_bucket(draft: &mut Draft<'_>) {
+    policer::apply(draft.run, draft.direction, &mut draft.verdict);
 }
 
 /// A result that is as high as linerate goes on this host is the tool's, whatever else was found.

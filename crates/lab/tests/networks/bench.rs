@@ -3,14 +3,16 @@
 use linerate_agent::{Agent, AgentPlan};
 use linerate_client::Target;
 use linerate_client::address::PeerAddress;
-use linerate_model::run::Run;
+use linerate_model::run::{Run, Trial};
 use linerate_model::spec::{Stop, TestSpec};
-use linerate_studies::context::unattended;
+use linerate_studies::context::Context;
 use linerate_studies::run::single;
-use linerate_testbed::{HostId, Link, TwoHosts};
+use linerate_studies::watch::{Event, Watcher};
+use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
 use std::net::SocketAddr;
 use std::process::Command;
-use std::thread::JoinHandle;
+use std::sync::atomic::AtomicBool;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Two hosts and an agent on host B.
@@ -21,7 +23,12 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn with(plan: AgentPlan) -> Self {
-        let hosts = TwoHosts::create(Link::Direct { mtu: 1500 }, 1).unwrap();
+        Self::over(Link::Direct { mtu: 1500 }, plan)
+    }
+
+    /// The same, joined by this link.
+    pub(crate) fn over(link: Link, plan: AgentPlan) -> Self {
+        let hosts = TwoHosts::create(link, 1).unwrap();
         let agent = Agent::start_on(hosts.host(HostId::B), plan).unwrap();
         Self { hosts, agent }
     }
@@ -53,33 +60,51 @@ impl Bench {
     /// Starts a shell script on a host.
     pub(crate) fn start(&self, host: HostId, script: &str) -> JoinHandle<()> {
         let script = script.to_owned();
-        let work = move || {
-            let output = Command::new("sh").args(["-ec", &script]).output().unwrap();
-            let complaint = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{script}: {complaint}");
-        };
+        let work = move || run_script(&script);
         self.hosts.host(host).spawn("script", work).unwrap()
+    }
+
+    /// Runs a shell script on the router between the hosts.
+    pub(crate) fn route(&self, script: &str) {
+        let script = script.to_owned();
+        let router = self.hosts.router().unwrap();
+        let work = move || run_script(&script);
+        router.spawn("script", work).unwrap().join().unwrap();
     }
 
     /// Runs one test on host A, to host B's address of this version of IP.
     pub(crate) fn run(&self, is_v6: bool, spec: &TestSpec) -> anyhow::Result<Run> {
+        self.watched(is_v6, spec).0
+    }
+
+    /// The same, with the trials that were recorded, also of a run that ended in an error.
+    pub(crate) fn watched(&self, is_v6: bool, spec: &TestSpec) -> Watched {
         let (far, port) = (self.hosts.host(HostId::B), self.port());
         let address = if is_v6 {
             format!("[{}]:{port}", far.ipv6())
         } else {
             format!("{}:{port}", far.ipv4())
         };
-        let (target, spec) = (
-            Target::new(PeerAddress::parse(&address).unwrap()),
-            spec.clone(),
-        );
-        let work = move || unattended(|context| single(context, &target, &spec));
-        self.hosts
-            .host(HostId::A)
-            .spawn("client", work)
-            .unwrap()
-            .join()
-            .unwrap()
+        self.client(HostId::A, &address, spec).join().unwrap()
+    }
+
+    /// Starts one test on a host, to an address.
+    pub(crate) fn client(&self, on: HostId, to: &str, spec: &TestSpec) -> JoinHandle<Watched> {
+        let target = Target::new(PeerAddress::parse(to).unwrap());
+        let spec = spec.clone();
+        self.spawn(on, move || {
+            let mut trials = Trials::default();
+            let run = single(&mut trials.context(&AtomicBool::new(false)), &target, &spec);
+            (run, trials.0)
+        })
+    }
+
+    /// Has the link do so with what both hosts send from now on.
+    pub(crate) fn set_link(&self, config: &LinkConfig) {
+        let link = self.hosts.link().unwrap();
+        for host in [HostId::A, HostId::B] {
+            link.reconfigure(host, config.clone()).unwrap();
+        }
     }
 
     /// Takes everything down.
@@ -87,6 +112,51 @@ impl Bench {
         self.agent.stop().unwrap();
         self.hosts.close().unwrap();
     }
+}
+
+/// What came of a test, and the trials that were recorded.
+pub(crate) type Watched = (anyhow::Result<Run>, Vec<Trial>);
+
+/// The trials of a run that nobody else watches.
+#[derive(Default)]
+struct Trials(Vec<Trial>);
+
+impl Watcher for Trials {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Trial(trial) = event {
+            self.0.push(trial.clone());
+        }
+    }
+}
+
+impl Trials {
+    fn context<'a>(&'a mut self, interrupt: &'a AtomicBool) -> Context<'a> {
+        Context {
+            store: None,
+            watcher: self,
+            command: String::new(),
+            title: None,
+            unsaved: None,
+            device: None,
+            interrupt,
+        }
+    }
+}
+
+fn run_script(script: &str) {
+    let output = Command::new("sh").args(["-ec", script]).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script}: {complaint}");
+}
+
+/// Runs a part of a case for each of `all`, all at once: each in networks of its own.
+pub(crate) fn at_once<T: Send>(all: impl IntoIterator<Item = T>, part: impl Fn(T) + Sync) {
+    thread::scope(|scope| {
+        let part = &part;
+        for one in all {
+            scope.spawn(move || part(one));
+        }
+    });
 }
 
 /// `spec` for this many seconds.

@@ -1,5 +1,9 @@
 //! A policer: packets above a rate are dropped at once, without waiting in a queue.
 
+mod emptied;
+
+pub(crate) use emptied::apply;
+
 use super::evidence::{Bucket, Delays, Evidence, LossPlaces, Need, Plateau, Regime};
 use super::{
     Case, Cause, RuleOutcome, clear, not_evaluated, not_recorded, proof_from, supported_if, words,
