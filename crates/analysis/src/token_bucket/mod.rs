@@ -197,9 +197,12 @@ const LEAST_AGAIN: f64 = 1.0;
 
 /// Segments sent again each second before or after the change, with the interval in which it was.
 fn retransmitted(intervals: &[&TrialInterval], step: &Step, is_before: bool) -> Option<f64> {
-    let is_here = |interval: &TrialInterval| match is_before {
-        true => is_within(interval, step, true),
-        false => interval.end > step.last_before,
+    let is_here = |interval: &TrialInterval| {
+        if is_before {
+            is_within(interval, step, true)
+        } else {
+            interval.end > step.last_before
+        }
     };
     let (mut segments, mut time) = (0, Duration::ZERO);
     for interval in intervals.iter().filter(|interval| is_here(interval)) {

@@ -14,9 +14,9 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
         .trials
         .iter()
         .filter(|trial| trial.direction == direction);
-    let found = here.filter_map(|trial| Some((trial, token_bucket::find(trial)?)));
+    let mut found = here.filter_map(|trial| Some((trial, token_bucket::find(trial)?)));
     // Later trials may have begun with an empty one.
-    let Some((trial, bucket)) = found.into_iter().next() else {
+    let Some((trial, bucket)) = found.next() else {
         return;
     };
     if own_shaper::CAUSE.is_in(verdict) {

@@ -255,9 +255,8 @@ impl Html {
             return;
         }
         match element {
-            Element::Inline => {}
             Element::Cell if is_end => output.push_str("  "),
-            Element::Cell => {}
+            Element::Cell | Element::Inline => {}
             Element::Hidden if is_end => {}
             Element::Hidden => self.hidden = Some(name),
             Element::Break => self.end_line(output),

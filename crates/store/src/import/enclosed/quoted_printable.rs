@@ -42,7 +42,6 @@ enum Part {
 #[derive(Default)]
 struct QuotedPrintable {
     part: Part,
-    is_declared: bool,
     /// An `=` that no quoted-printable has.
     has_fault: bool,
     /// A line went on in the next.
@@ -114,7 +113,6 @@ impl Decoder for QuotedPrintable {
     fn take(&mut self, piece: &str, has_end: bool, output: &mut Output) {
         let is_first = !std::mem::replace(&mut self.is_inside, !has_end);
         if let Some(encoding) = encoding(piece).filter(|_| is_first) {
-            self.is_declared = true;
             self.part = if encoding.eq_ignore_ascii_case("quoted-printable") {
                 Part::Quoted
             } else if encoding.eq_ignore_ascii_case("base64") {
@@ -147,7 +145,7 @@ impl Decoder for QuotedPrintable {
 
     fn finish(&mut self, output: &mut Output) -> bool {
         self.hand_out(output);
-        self.is_declared || self.is_soft && !self.has_fault
+        self.part != Part::Undeclared || self.is_soft && !self.has_fault
     }
 }
 
