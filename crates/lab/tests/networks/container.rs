@@ -108,7 +108,7 @@ pub(crate) fn a_published_port_is_reached_from_its_own_network() {
     bench.route(&containers("to-b", "to-a", bench.port()));
     bench.shell(
         HostId::B,
-        &format!("ip route add {OUTSIDE}/32 via 10.77.0.1"),
+        &format!("for to in {OUTSIDE} {GATEWAY}; do ip route add $to/32 via 10.77.0.1; done"),
     );
     all_are_carried(&bench, HostId::B, OUTSIDE);
     bench.close();

@@ -182,7 +182,7 @@ mod tests {
         for text in [
             "THROUGHPUT=941.22\nPROTOCOL=TCP\nEMPTY=\n",
             "run --len=20\n",
-            "a=\nb=07c\n",
+            "a=\nb=01c\n",
             "plain\n",
         ] {
             assert_eq!(decoded(&ENCLOSURE, text), None, "{text}");
