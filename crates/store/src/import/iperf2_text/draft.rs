@@ -4,7 +4,7 @@ use super::FORMAT;
 use crate::import::bounds::MAX_STREAMS;
 use crate::import::delay::DelayFigures;
 use crate::import::line::{DataLine, Kind, Loss, connection, kind, remark};
-use crate::import::reader::{self, Log, Result};
+use crate::import::reader::{self, Fault, Log, Result};
 use crate::import::streams::{Figures, MIXED, Streams};
 use crate::import::test_builder::{DirectionFigures, Exchanges, TestBuilder};
 use crate::import::{
@@ -264,7 +264,7 @@ impl Draft {
 
     /// Says of which streams there are no figures; refuses figures of one that was not announced, where others were: which
     /// way they went is not known.
-    fn silent_streams(&mut self) -> Result<(), Fault> {
+    fn silent_streams(&mut self) -> Result<()> {
         let ways = [Direction::Forward, Direction::Reverse].into_iter();
         let known: BTreeSet<_> = ways
             .flat_map(|way| self.rows.tags(way))
