@@ -165,13 +165,12 @@ const MAX_BUFFERS: f64 = 64e6;
 const SHORTEST_STEADY: Duration = Duration::from_secs(1);
 
 fn of_bytes(intervals: &[&TrialInterval]) -> Option<(Step, Excess)> {
-    let step = match points(intervals, received) {
-        Some(points) => Step::find(&points)?,
-        None => {
-            let sent = |interval: &TrialInterval| interval.offered_load.map(BitRate::as_f64);
-            let step = Step::find(&points(intervals, sent)?)?;
-            Some(step).filter(|step| step.above / 8.0 > MAX_BUFFERS)?
-        }
+    let step = if let Some(points) = points(intervals, received) {
+        Step::find(&points)?
+    } else {
+        let sent = |interval: &TrialInterval| interval.offered_load.map(BitRate::as_f64);
+        let step = Step::find(&points(intervals, sent)?)?;
+        Some(step).filter(|step| step.above / 8.0 > MAX_BUFFERS)?
     };
     if step.last_before.saturating_sub(step.first_before) < SHORTEST_STEADY {
         return None;

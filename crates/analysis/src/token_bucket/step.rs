@@ -62,17 +62,17 @@ impl Step {
             return None;
         }
         let (full, rate) = (mean_rate(before)?, mean_rate(after)?);
-        let fall = full - rate;
+        let difference = full - rate;
         let lasts: f64 = after.iter().map(Point::seconds).sum();
-        let middle = rate + fall / 2.0;
+        let middle = rate + difference / 2.0;
         let is_clear = rate > 0.0
             && full >= rate * LEAST_FALL
             && lasts >= LEAST_AFTER
             && before.iter().all(|point| point.rate > middle)
             && after.iter().all(|point| point.rate < middle);
-        let is_steady =
-            drift(before) <= fall * STEADY && drift(after) <= (fall * STEADY).min(rate / 2.0);
-        if !is_clear || !is_steady || !is_sharp(before, after, fall) {
+        let is_steady = drift(before) <= difference * STEADY
+            && drift(after) <= (difference * STEADY).min(rate / 2.0);
+        if !is_clear || !is_steady || !is_sharp(before, after, difference) {
             return None;
         }
         let last_before = before.last()?.end;
@@ -83,7 +83,7 @@ impl Step {
         let bits =
             |part: &[Point]| -> f64 { part.iter().map(|point| point.rate * point.seconds()).sum() };
         let part = between.map_or(0.0, |point| {
-            ((point.rate - rate) / fall).clamp(0.0, 1.0) * point.seconds()
+            ((point.rate - rate) / difference).clamp(0.0, 1.0) * point.seconds()
         });
         Some(Self {
             first_before: before.first()?.start,
@@ -107,11 +107,11 @@ const MAX_POINTS: f64 = 40.0;
 fn joined(points: &[Point]) -> Vec<Point> {
     let whole: f64 = points.iter().map(Point::seconds).sum();
     // Readings of a clock are a little early or late.
-    let least = (whole / MAX_POINTS).max(SHORTEST_POINT) * 0.95;
+    let shortest = (whole / MAX_POINTS).max(SHORTEST_POINT) * 0.95;
     let mut joined: Vec<Point> = Vec::new();
     for point in points {
         match joined.last_mut() {
-            Some(last) if follows(last, point) && last.seconds() < least => {
+            Some(last) if follows(last, point) && last.seconds() < shortest => {
                 let bits = last.rate * last.seconds() + point.rate * point.seconds();
                 last.end = point.end;
                 last.rate = bits / last.seconds().max(f64::MIN_POSITIVE);
@@ -173,10 +173,10 @@ fn without_change<'a>(
 }
 
 /// Whether the rates beside the change are those of the whole parts: what falls slowly is no bucket.
-fn is_sharp(before: &[Point], after: &[Point], fall: f64) -> bool {
+fn is_sharp(before: &[Point], after: &[Point], difference: f64) -> bool {
     let ends = before.last().zip(mean_rate(before));
     let begins = after.first().zip(mean_rate(after));
-    let is_near = |(point, rate): (&Point, f64)| (point.rate - rate).abs() <= fall / 3.0;
+    let is_near = |(point, rate): (&Point, f64)| (point.rate - rate).abs() <= difference / 3.0;
     ends.is_some_and(is_near) && begins.is_some_and(is_near)
 }
 

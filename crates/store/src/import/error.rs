@@ -119,7 +119,7 @@ pub enum ImportError {
     #[error("{error}; the file is {what}: `{command}` takes its text out")]
     Enclosed {
         /// Why what was found in it cannot be read.
-        error: Box<ImportError>,
+        error: Box<Self>,
         /// What it is written in.
         what: &'static str,
         /// The command that takes the text out.

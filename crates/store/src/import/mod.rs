@@ -220,14 +220,14 @@ fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(
         Some(enclosure) => enclosure.explain(error),
         None => error,
     };
-    read_below(log, &layers, signs, hints, gathered).map_err(explain)
+    read_below(log, &layers, &signs, hints, gathered).map_err(explain)
 }
 
 /// Adds the tests of the lines of one log that are below its layers, and have these signs.
 fn read_below(
     log: &dyn Source,
     layers: &Layers,
-    signs: Signs,
+    signs: &Signs,
     hints: Hints,
     gathered: &mut Gathered<'_>,
 ) -> Result<(), ImportError> {

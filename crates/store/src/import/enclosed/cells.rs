@@ -27,10 +27,7 @@ impl Decoder for Cells {
     fn take(&mut self, piece: &str, has_end: bool, output: &mut Output) {
         let is_row = !self.is_inside && is_in(piece);
         self.is_inside = !has_end;
-        if !is_row {
-            self.rows = 0;
-            output.push_str(piece);
-        } else {
+        if is_row {
             self.rows += 1;
             let cells = cells(piece);
             // The second row of Markdown says how the columns are set.
@@ -38,6 +35,9 @@ impl Decoder for Cells {
                 return;
             }
             output.push_str(&cells.join("  "));
+        } else {
+            self.rows = 0;
+            output.push_str(piece);
         }
         if has_end {
             output.end_line();

@@ -143,24 +143,21 @@ impl<'a> Enclosed<'a> {
     /// Decodes until it is known what follows the next piece.
     fn fill(&mut self) -> Result<(), ImportError> {
         while self.end.is_none() && self.output.ready.len() < 2 {
-            match self.lines.next()? {
-                Some(line) => {
-                    self.output.number = line.number;
-                    self.has_end = line.has_end;
-                    self.decoder.take(line.text, line.has_end, &mut self.output);
-                }
-                None => {
-                    let is_decoded = self.decoder.finish(&mut self.output);
-                    if !self.output.line.is_empty() {
-                        self.output.hand_out(self.has_end);
-                    }
-                    self.end = Some(if is_decoded {
-                        End::Decoded
-                    } else {
-                        End::Refuted
-                    });
-                }
+            if let Some(line) = self.lines.next()? {
+                self.output.number = line.number;
+                self.has_end = line.has_end;
+                self.decoder.take(line.text, line.has_end, &mut self.output);
+                continue;
             }
+            let is_decoded = self.decoder.finish(&mut self.output);
+            if !self.output.line.is_empty() {
+                self.output.hand_out(self.has_end);
+            }
+            self.end = Some(if is_decoded {
+                End::Decoded
+            } else {
+                End::Refuted
+            });
         }
         Ok(())
     }

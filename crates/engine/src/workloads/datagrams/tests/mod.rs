@@ -8,7 +8,7 @@ use crate::control::StreamControl;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, Run, Span};
 use crate::plan::EndpointPlan;
 use crate::workloads::{Path, Step};
-use linerate_model::sample::{DatagramSender, StreamReport};
+use linerate_model::sample::{DatagramReceiver, DatagramSender, StreamReport};
 use linerate_model::spec::{CatchUp, Direction, Pace, Stop};
 use linerate_model::{BitRate, ByteCount, Clock, MonoInstant, PacketCount};
 use linerate_peers::Stamp;
