@@ -41,7 +41,9 @@ mod tests {
 
     fn is_set(transits: &[u64]) -> bool {
         let mut clock = SenderClock::default();
-        transits.iter().for_each(|transit| clock.record(*transit));
+        for transit in transits {
+            clock.record(*transit);
+        }
         clock.is_set()
     }
 
