@@ -227,8 +227,8 @@ fn what_cannot_run_there_is_told() {
     board.shell("mkdir -m 777 /home && echo guest::1000:1000::/home:/bin/sh >>/etc/passwd");
     let (address, config) = (board.address(), config.display());
     let guest = format!("ssh://guest@{address}?config={config}");
-    refused(&guest, "eth0,vlan=10", "run as root");
+    refused(&guest, "0=eth0,vlan=10", "run as root");
     let none = folder.path().display();
     let without = format!("ssh://root@{address}?agents={none}&config={config}");
-    refused(&without, "eth0,vlan=10", "linerate-p4-riscv64 is not in");
+    refused(&without, "0=eth0,vlan=10", "linerate-p4-riscv64 is not in");
 }
