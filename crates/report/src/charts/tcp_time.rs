@@ -135,7 +135,7 @@ fn unless_contradicted(wait: TcpWait, tcp: &TcpSummary) -> &'static str {
 
 fn table(stretches: &[TcpStretch]) -> Table {
     let bounds = ["From (s)".to_owned(), "To (s)".to_owned()];
-    let waits = TcpWait::ALL.iter().map(|wait| format!("{} (%)", wait));
+    let waits = TcpWait::ALL.iter().map(|wait| format!("{wait} (%)"));
     let mut table = Table::new(bounds.into_iter().chain(waits));
     for stretch in stretches {
         let bounds = [stretch.start, stretch.end];

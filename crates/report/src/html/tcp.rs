@@ -49,7 +49,7 @@ fn shares(run: &Run, known: &TcpTrials<'_>) -> Table {
     let split = known.iter().filter(|(_, tcp)| tcp.shares.is_some());
     let mut columns = vec![trial_column(run)];
     columns.extend(TcpWait::ALL.iter().map(|wait| {
-        column(format!("{} (%)", wait), |(_, tcp): &TcpTrial<'_>| {
+        column(format!("{wait} (%)"), |(_, tcp): &TcpTrial<'_>| {
             Cell::percent(tcp.shares.map(|shares| shares.of(*wait)))
         })
     }));

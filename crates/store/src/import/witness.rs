@@ -128,9 +128,9 @@ fn examine_flow(flow: &mut Flow, terms: &Terms, way: &str) -> (Vec<String>, Vec<
         side.examine(terms);
     }
     let stated = terms.payload.map(|bytes| Rounded::exact(exact(bytes)));
-    let size = stated.or_else(|| sender.size());
+    let length = stated.or_else(|| sender.size());
     for side in [&mut sender, &mut receiver] {
-        side.sizes(size);
+        side.sizes(length);
     }
     if terms.transport == Transport::Tcp {
         sender.conserve(receiver.instead);
