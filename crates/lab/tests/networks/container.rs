@@ -84,7 +84,7 @@ fn all_are_carried(bench: &Bench, on: HostId, to: &str) {
         let run = run.unwrap_or_else(|error| panic!("{to}, {spec:?}: {error:#}"));
         for trial in &run.trials {
             assert!(trial.valid, "{to}, {spec:?}: {:?}", trial.reasons);
-            let lost = trial.loss_ratio().map_or(0.0, |loss| loss.get());
+            let lost = trial.loss_ratio().map_or(0.0, linerate_model::Ratio::get);
             assert!(lost < 0.05, "{to}, {spec:?}: {lost}");
         }
     }
