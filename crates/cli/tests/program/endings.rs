@@ -232,6 +232,8 @@ struct Bench {
     run: String,
     other_log: String,
     plan: String,
+    /// The plan with what the table tells two values of.
+    two_cells: String,
     table: String,
     /// Agents that test with each other, and the inventory of both.
     _agents: [Server; 2],
@@ -250,6 +252,11 @@ impl Bench {
              [defaults]\nkind = \"tcp\"\ntime = \"30m\"\n",
             server.address()
         );
+        let two_cells = format!("{plan}[factors]\nstreams = [1, 4]\n");
+        let two_cells = place
+            .with("cells.toml", two_cells.as_bytes())
+            .display()
+            .to_string();
         let plan = place
             .with("plan.toml", plan.as_bytes())
             .display()
@@ -279,6 +286,7 @@ impl Bench {
                 .display()
                 .to_string(),
             plan,
+            two_cells,
             table,
             _agents: agents,
             inventory: inventory.display().to_string(),
@@ -328,7 +336,10 @@ impl Bench {
             ],
             "plan" => &[(Prints, &["init", "udp"])],
             "compare" => &[(Prints, &[run, run])],
-            "reproduce" => &[(Prints, &["--audit", &self.table])],
+            "reproduce" => &[
+                (Prints, &["--audit", &self.table]),
+                (Measures, &[&self.two_cells, "--published", &self.table]),
+            ],
             "explain" | "report" | "show" | "export" | "note" => &[(Prints, &[run])],
             "import" => &[(Prints, &[&self.other_log])],
             "rm" => &[(Ends, &["nosuch"])],
