@@ -74,7 +74,7 @@ pub(crate) fn words(event: &Event<'_>) -> Option<String> {
         Event::Log(text) => format!("    log: {text}"),
         Event::Copied(kind) => format!("  {}", copied(*kind)),
         Event::Queued { port, depth } => format!("  queued for port {port}, behind {depth}"),
-        Event::Dropped(place) => format!("  dropped: {}", place),
+        Event::Dropped(place) => format!("  dropped: {place}"),
         Event::Sent { port, bytes } => {
             format!("  sent to port {port}, {} B: {}", bytes.len(), hex(bytes))
         }

@@ -1,6 +1,6 @@
 //! The packages: what each is called, what belongs in it, and what package managers are told of it.
 
-use crate::command_line::{BESIDE, CRATE, HUB};
+use crate::command_line::{BESIDE, CRATE, Companion, HUB};
 
 /// A package that is installed by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Package {
         match self {
             Self::Linerate => [self.name().to_owned()]
                 .into_iter()
-                .chain(BESIDE.iter().map(|one| one.program()))
+                .chain(BESIDE.iter().map(Companion::program))
                 .collect(),
             Self::Hub => vec![HUB.program()],
         }

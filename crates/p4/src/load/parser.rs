@@ -30,7 +30,6 @@ impl Builder {
         next(parser, "init_state", &names)
     }
 
-    #[expect(clippy::too_many_lines, reason = "one state, part by part")]
     fn state(&mut self, node: &Json<'_>, names: &BTreeMap<String, u32>) -> Result<State> {
         let mut steps = Vec::new();
         for op in node.get("parser_ops")?.items()? {

@@ -14,7 +14,7 @@ fn part(load: u64, way: Direction, repetition: u32) -> Run {
     let mut run = Run::new("part", RunKind::Udp, Tool::unversioned("linerate"));
     run.trials = vec![trial];
     run.config.place = Some(StudyPlace {
-        cell: format!("direction = {}, rate = {load}M", way),
+        cell: format!("direction = {way}, rate = {load}M"),
         repetition,
     });
     run
