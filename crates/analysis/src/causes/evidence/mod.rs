@@ -26,9 +26,10 @@ pub(super) use window::WindowEffect;
 
 pub(crate) use needs::{Need, link_speed};
 
-use crate::causes::own_shaper;
+use crate::causes::{own_shaper, words};
 use crate::readings::{mean, streams};
 use linerate_model::run::{BoundedBy, Finding, GoalResult, Run, RunKind, TcpSummary, Trial};
+use linerate_model::signals::IP_REASM_FAILS;
 use linerate_model::spec::{Direction, Side, Transport, WaitMode};
 use linerate_model::{BitRate, ByteCount};
 
@@ -123,6 +124,24 @@ impl<'a> Evidence<'a> {
             received.any(|stream| stream.work.receive_socket().is_some())
         };
         can && self.trials.iter().all(own)
+    }
+
+    /// Why lost datagrams were none of the path, where they arrived in fragments that the receiver's system did not put together:
+    /// as many as half of the loss at least.
+    pub(super) fn not_reassembled(&self) -> Option<String> {
+        let failed = |trial: &&Trial| trial.counters(Side::Receiver)?.get(IP_REASM_FAILS).copied();
+        let lost = |trial: &&Trial| Some(trial.packets()?.lost?.get());
+        let sum = |of: &dyn Fn(&&Trial) -> Option<u64>| {
+            let all = self.trials.iter().filter_map(of);
+            all.fold(0, u64::saturating_add)
+        };
+        let (failed, lost) = (sum(&failed), sum(&lost));
+        (failed > 0 && failed >= lost / 2).then(|| {
+            format!(
+                "fragments arrived that the receiver's system could not put together, {} of them (ReasmFails)",
+                words::count(failed)
+            )
+        })
     }
 
     /// Whether data takes the way on which its streams were opened.

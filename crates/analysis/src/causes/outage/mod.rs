@@ -44,6 +44,9 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if of_path.is_empty() {
         return clear(because(each.iter().flat_map(|(_, all)| all)));
     }
+    if let Some(why) = evidence.not_reassembled() {
+        return clear(why);
+    }
     found(&of_path, &subject)
 }
 

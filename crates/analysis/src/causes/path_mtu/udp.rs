@@ -48,6 +48,9 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
             placed.figure(&here)
         ));
     }
+    if let Some(why) = evidence.not_reassembled() {
+        return clear(why);
+    }
     let sizes = evidence.trials().iter().filter_map(|t| t.payload_bytes);
     let Some(payload) = sizes.min().map(linerate_model::ByteCount::get) else {
         return not_evaluated("Not recorded: the size of the packets (trials.payload_bytes)");
