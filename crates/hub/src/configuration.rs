@@ -8,11 +8,11 @@ use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::text::line_at;
 use linerate_model::units::parse_duration;
+use linerate_sys::bounded;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
@@ -76,6 +76,9 @@ pub(crate) struct HubArgs {
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
 }
+
+/// Most bytes of a configuration or an inventory: ten thousand hosts have one of 2 MB.
+const MAX_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -182,7 +185,7 @@ impl PlaceArgs {
             return Ok((File::default(), PathBuf::new()));
         };
         let wrong = |why: String| Failure::new(ExitCode::Plan, format!("{}{why}", path.display()));
-        let text = fs::read_to_string(path)
+        let text = bounded::read_text_file(path, MAX_BYTES)
             .map_err(|error| wrong(format!(": {error}; --config takes a TOML file of options")))?;
         let file = toml::from_str(&text).map_err(|error| {
             let line = error.span().map(|span| line_at(&text, span.start));
@@ -312,7 +315,7 @@ struct Times {
 impl Times {
     fn schedule(&self, name: &str, path: &Path) -> Result<MeshSchedule, Failure> {
         check_name("schedule", name)?;
-        let text = fs::read_to_string(path).map_err(|error| {
+        let text = bounded::read_text_file(path, MAX_BYTES).map_err(|error| {
             let message = format!("cannot read the inventory {}: {error}", path.display());
             Failure::new(ExitCode::Plan, message)
         })?;
@@ -337,6 +340,7 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const INVENTORY: &str =
         "[mesh]\ntime = \"1s\"\n[hosts.a]\naddress = \"a\"\n[hosts.b]\naddress = \"b\"\n";

@@ -102,6 +102,14 @@ fn a_command_of_a_plan_that_resets_a_device_is_a_program() {
 }
 
 #[test]
+fn a_configuration_without_an_end_is_refused() {
+    let place = Place::new();
+    place
+        .run(&["serve", "--config", "/dev/zero"])
+        .failed(3, &["/dev/zero", "more than 1048576 bytes"]);
+}
+
+#[test]
 fn an_ssh_configuration_of_a_plan_is_a_program() {
     let (place, mark) = place_with_mark();
     let config = place.with("ssh.config", b"Host *\n  ProxyCommand sh mark.sh\n");

@@ -10,9 +10,10 @@ use clap::{
 };
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::text::line_at;
+use linerate_sys::bounded;
 use std::collections::BTreeMap;
+use std::env;
 use std::path::Path;
-use std::{env, fs};
 use toml::{Spanned, Value};
 
 /// Options as words of a command line, by their names.
@@ -37,6 +38,9 @@ const RELOADED: [&str; 14] = [
     "only",
 ];
 
+/// Most bytes of a configuration.
+const MAX_BYTES: u64 = 1 << 20;
+
 impl Options {
     /// Those of the file at `path`.
     ///
@@ -48,7 +52,7 @@ impl Options {
             let line = line.map_or_else(String::new, |line| format!(", line {line}"));
             Failure::new(ExitCode::Plan, format!("{}{line}: {why}", path.display()))
         };
-        let text = fs::read_to_string(path).map_err(|error| {
+        let text = bounded::read_text_file(path, MAX_BYTES).map_err(|error| {
             wrong(
                 None,
                 &format!("{error}; --config takes a TOML file of options of `linerate serve`"),
