@@ -3,8 +3,8 @@
 use crate::bench::{Bench, at_once, lasting};
 use linerate_agent::AgentPlan;
 use linerate_model::BitRate;
-use linerate_model::run::Verdict;
-use linerate_model::spec::{Direction, Pace, TestSpec};
+use linerate_model::run::{Confidence, Verdict};
+use linerate_model::spec::{Direction, Pace, TestSpec, Transport};
 use linerate_testbed::Link;
 use std::time::Duration;
 
@@ -77,12 +77,23 @@ pub(crate) fn a_shaper_with_a_bucket_is_said_with_its_rate_and_size() {
     });
 }
 
-/// The kernel's limit has a bucket of one second of its rate beside the burst that it is given.
+/// The kernel's limit has a bucket of one second of its rate beside the burst that it is given. What TCP makes of losses need
+/// not be two steady rates, and then nothing else is supported.
 pub(crate) fn a_policer_with_a_bucket_is_said_with_its_rate_and_size() {
     at_once(tests(), |spec| {
         let policer = "nft 'add table inet t; add chain inet t c { type filter hook forward priority 0; }; \
              add rule inet t c ip length > 500 limit rate over 625 kbytes/second burst 625 kbytes drop'";
-        is_said(&verdict(policer, &spec), 2e6);
+        let verdict = verdict(policer, &spec);
+        let is_named = verdict.claim.contains("token bucket");
+        if is_named || spec.work.transport() == Transport::Udp {
+            is_said(&verdict, 2e6);
+        } else {
+            let is_busy = verdict.limit.id() == "other-programs";
+            assert!(
+                is_busy || verdict.confidence == Confidence::Weak,
+                "{verdict:?}"
+            );
+        }
     });
 }
 
