@@ -113,6 +113,17 @@ impl Bench {
         );
     }
 
+    /// Makes host B's packet filter drop every TCP handshake after those of control and of data and `handshakes` more.
+    pub(crate) fn let_in(&self, handshakes: u64) {
+        /// IPv4 and TCP with the options of a first segment.
+        const SYN: u64 = 60;
+        let rule = format!(
+            "tcp flags & (syn | ack) == syn quota over {} bytes counter drop",
+            (handshakes + 2) * SYN
+        );
+        self.add_rule(HostId::B, "ingress", &rule);
+    }
+
     /// Packets that the rule of this host has counted.
     pub(crate) fn counted_by_rule(&self, host: HostId) -> u64 {
         let rules = self.shell(host, "nft list table netdev t");

@@ -68,14 +68,8 @@ pub(crate) fn counted_by_both_kernels() {
 pub(crate) fn dropped_handshakes_time_out() {
     const LET_IN: u64 = 10;
     const DROPPED: u64 = 10;
-    /// IPv4 and TCP with the options of a first segment.
-    const SYN: u64 = 60;
     let bench = Bench::direct();
-    let rule = format!(
-        "tcp flags & (syn | ack) == syn quota over {} bytes counter drop",
-        (LET_IN + 2) * SYN
-    );
-    bench.add_rule(HostId::B, "ingress", &rule);
+    bench.let_in(LET_IN);
     let mut spec = crr(
         Stop::Transactions(LET_IN + DROPPED),
         5,

@@ -78,14 +78,8 @@ pub(crate) fn take_what_a_shaped_path_makes_them_take() {
 /// timed out, and no quantile is that of the ten. Oracle: the filter's counter.
 pub(crate) fn that_cannot_begin_are_unfinished() {
     const LET_IN: u64 = 10;
-    /// IPv4 and TCP with the options of a first segment.
-    const SYN: u64 = 60;
     let bench = Bench::direct();
-    let rule = format!(
-        "tcp flags & (syn | ack) == syn quota over {} bytes counter drop",
-        (LET_IN + 2) * SYN
-    );
-    bench.add_rule(HostId::B, "ingress", &rule);
+    bench.let_in(LET_IN);
     let mut spec = flows(20_000, 8, BitRate::from_bps(1_000_000_000));
     if let TestWork::Connections(work) = &mut spec.work {
         // Below the first retransmission of a SYN, so that each is dropped once.
