@@ -15,14 +15,14 @@ pub struct Companion {
 pub const CRATE: &str = "linerate-cli";
 
 /// A database is needed for it, so it has a package of its own.
-pub const HUB: Companion = Companion {
+pub static HUB: Companion = Companion {
     name: "hub",
     of: "linerate-hub",
     command: linerate_hub::command,
 };
 
 /// Those in the package of `linerate`.
-pub const BESIDE: [Companion; 2] = [
+pub static BESIDE: [Companion; 2] = [
     Companion {
         name: "p4",
         of: "linerate-p4-cli",
@@ -54,11 +54,15 @@ impl Companion {
     }
 }
 
+/// All programs that `linerate` starts.
+pub fn companions() -> impl Iterator<Item = &'static Companion> {
+    BESIDE.iter().chain([&HUB])
+}
+
 /// `linerate`, with all the programs that it starts among its commands.
 pub fn linerate() -> Command {
     // Each is built by itself: the program knows nothing of the options of all of linerate's own commands.
-    let all = BESIDE.iter().chain([&HUB]);
-    built(linerate_cli::command()).subcommands(all.map(Companion::below))
+    built(linerate_cli::command()).subcommands(companions().map(Companion::below))
 }
 
 /// With everything that `--help` shows; `help` as a command repeats all others and is left out.

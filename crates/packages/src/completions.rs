@@ -1,7 +1,6 @@
 //! Completions of commands and options for shells.
 
-use crate::Named;
-use crate::command_line::{self, BESIDE, HUB};
+use crate::{Named, command_line};
 use clap::Command;
 use clap_complete::{Shell, generate};
 use std::fmt::Write as _;
@@ -16,7 +15,7 @@ pub const SHELLS: [(Shell, &str); 3] = [
 /// The completions of the programs for `shell`, by the names that it looks for.
 pub fn files(shell: Shell) -> Vec<Named> {
     let own = [("linerate".to_owned(), command_line::linerate())];
-    let beside = BESIDE.iter().chain([&HUB]);
+    let beside = command_line::companions();
     let beside = beside.map(|one| (one.program(), one.command()));
     let all = own.into_iter().chain(beside);
     all.map(|(program, command)| (file_name(shell, &program), text(shell, &program, command)))

@@ -3,8 +3,7 @@
 //! # References
 //! - man(7) of groff and of mandoc, for what both print without a warning
 
-use crate::Named;
-use crate::command_line::{self, BESIDE, HUB};
+use crate::{Named, command_line};
 use clap::Command;
 use clap_mangen::Man;
 use roff::{Roff, bold, roman};
@@ -14,7 +13,7 @@ use std::io;
 pub fn pages(date: &str) -> io::Result<Vec<Named>> {
     let linerate = command_line::linerate();
     let mut pages = Vec::new();
-    for own in BESIDE.iter().chain([&HUB]) {
+    for own in command_line::companions() {
         let own = own.command();
         pages.push((file_name(&own), page(&own, None, date)?));
     }
