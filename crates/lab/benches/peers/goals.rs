@@ -56,12 +56,13 @@ fn unpaced() -> Vec<Goal> {
             1.0,
         ),
         goal(Measure::AggregatedSent, Aggregated, "iperf3", Higher, 1.0),
-        goal(Measure::RoundTrip, PingPong, "sfnt-pingpong", Lower, 1.0),
+        goal(Measure::RoundTrip, PingPong, SFNT, Lower, 1.0),
+        goal(Measure::TcpRoundTrip, TcpPingPong, SFNT, Lower, 1.0),
     ];
     for (measure, activity, peer, better, ratio) in [
         (Measure::UdpReceived, Udp, "iperf3", Higher, 2.5),
         (Measure::UdpSent, Udp, "iperf3", Higher, 2.5),
-        (Measure::RoundTrip, PingPong, "sfnt-pingpong", Lower, 1.0),
+        (Measure::RoundTrip, PingPong, SFNT, Lower, 1.0),
         (Measure::RoundTrip, PingPong, FLOOR, Lower, 1.0),
     ] {
         goals.push(Goal {
@@ -155,5 +156,7 @@ pub(crate) const BLIND: &str = "linerate --observe none";
 pub(crate) const PROFILING: &str = "linerate --profile";
 /// The least that the kernel and the machine allow.
 pub(crate) const FLOOR: &str = "bare C loop";
+/// Solarflare's, which no distribution has.
+pub(crate) const SFNT: &str = "sfnt-pingpong";
 /// Another build of linerate.
 pub(crate) const BEFORE: &str = "before";

@@ -22,7 +22,7 @@ mod turns;
 
 use crate::activity::{Activity, Lengths, PACES, Values};
 use crate::contenders::{
-    Contender, Floor, Iperf2, Iperf3, Linerate, PingPong, Sockperf, Variant, perform,
+    Contender, Floor, Iperf2, Iperf3, Linerate, PingPong, Sfnt, Sockperf, Variant, perform,
 };
 use crate::goals::{BEFORE, Goal, OWN, PAST_THE_STACK, SPINNING, against_before, goals};
 use crate::lab::Lab;
@@ -233,6 +233,9 @@ fn contenders(
         }),
         Box::new(Iperf2),
         Box::new(Sockperf),
+        Box::new(Sfnt {
+            program: options.sfnt.clone(),
+        }),
         Box::new(Floor::build(folder)),
     ];
     if let Some(program) = options.before.clone() {
@@ -321,7 +324,6 @@ fn line_up<'a>(
     results: &mut Results,
 ) -> Vec<(Activity, Vec<&'a dyn Contender>)> {
     let able = |activity: Activity| {
-        results.absent("sfnt-pingpong", activity, SFNT.to_owned());
         let mut able = Vec::new();
         let needed = |name: &str| {
             let mut rows = rows.iter().filter(|row| row.activity == activity);
@@ -432,5 +434,3 @@ fn cores(asked: Option<[u32; 2]>) -> Result<[u32; 2]> {
 fn say(text: &str) -> Result<()> {
     Ok(writeln!(io::stdout(), "{text}")?)
 }
-
-const SFNT: &str = "sfnt-pingpong is not in Debian, and this benchmark does not drive it";

@@ -15,6 +15,8 @@ pub(crate) struct Options {
     pub(crate) cores: Option<[u32; 2]>,
     /// The iperf3 to compare with.
     pub(crate) iperf3: PathBuf,
+    /// The sfnt-pingpong to compare with, if there is one.
+    pub(crate) sfnt: Option<PathBuf>,
     /// The linerate to measure; by default the one of this workspace is built.
     pub(crate) linerate: Option<PathBuf>,
     /// Another build of linerate to run beside.
@@ -56,6 +58,7 @@ pub(crate) fn parse(words: &[String]) -> Result<Mode> {
         seed: 1,
         cores: None,
         iperf3: "iperf3".into(),
+        sfnt: None,
         linerate: None,
         before: None,
         only: Vec::new(),
@@ -78,6 +81,7 @@ fn set(options: &mut Options, word: &str, value: &str) -> Result<()> {
         "--seed" => options.seed = value.parse()?,
         "--cpu" => options.cores = Some(cores(value)?),
         "--iperf3" => options.iperf3 = value.into(),
+        "--sfnt" => options.sfnt = Some(value.into()),
         "--linerate" => options.linerate = Some(value.into()),
         "--before" => options.before = Some(value.into()),
         "--only" => options.only = tests(value)?,
@@ -118,5 +122,5 @@ fn tests(value: &str) -> Result<Vec<String>> {
 }
 
 const USAGE: &str = "usage: cargo bench -p linerate-lab --bench peers -- [--rounds 10] [--seconds 2] \
-    [--seed 1] [--cpu SENDER,RECEIVER] [--iperf3 PATH] [--linerate PATH] [--before PATH] \
+    [--seed 1] [--cpu SENDER,RECEIVER] [--iperf3 PATH] [--sfnt PATH] [--linerate PATH] [--before PATH] \
     [--only tcp,udp,gso,ping,pace,search,size,observe,frames] [--namespaces user|root (af-xdp and frames need root)]";

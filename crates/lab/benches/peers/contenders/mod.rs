@@ -4,12 +4,14 @@ mod floor;
 mod iperf2;
 mod iperf3;
 mod linerate;
+mod sfnt;
 mod sockperf;
 
 pub(crate) use floor::Floor;
 pub(crate) use iperf2::Iperf2;
 pub(crate) use iperf3::Iperf3;
 pub(crate) use linerate::{Linerate, Variant};
+pub(crate) use sfnt::Sfnt;
 pub(crate) use sockperf::Sockperf;
 
 use crate::activity::{Activity, Lengths, Measure, Values};
