@@ -5,7 +5,7 @@ use crate::{Result, TestbedError};
 use linerate_sys::ethtool::{Ethtool, Offload};
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, MacAddress, Netlink, VethEnd};
 use linerate_sys::netns::NetNamespace;
-use linerate_sys::packet::{FrameSender, PacketRing, RingLayout};
+use linerate_sys::packet::{FrameSender, PacketRing, RingLayout, Tags};
 use std::io;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
@@ -128,7 +128,8 @@ pub(crate) fn open_sockets(index: InterfaceIndex, mtu: u32) -> io::Result<Port> 
     let longest = mtu + u32::try_from(ETHERNET_HEADER).expect("invariant: it is 14");
     let layout = RingLayout::new(longest, RING_BYTES).expect("invariant: the MTU was checked");
     Ok(Port {
-        ring: PacketRing::open(index, layout)?,
+        // A link carries frames as they are.
+        ring: PacketRing::open_with(index, layout, Tags::Kept)?,
         sender: FrameSender::open(index)?,
     })
 }

@@ -3,15 +3,16 @@
 
 use linerate_model::Clock as _;
 use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
-use linerate_sys::clock::MonoClock;
+use linerate_sys::clock::{MonoClock, has_passed};
 use linerate_sys::netlink::{InterfaceName, Netlink};
+use linerate_sys::packet::{FrameSender, PacketRing, RingLayout, Tags};
 use linerate_testbed::{
     Host, HostId, InlineLink, Link, LinkConfig, LinkCounters, PacketFilter, TwoHosts,
     enter_user_namespace,
 };
 use linerate_testkit::namespaces::{Case, namespace_main};
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{IoSlice, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -50,6 +51,10 @@ const CASES: &[Case] = &[
     Case {
         name: "an_element_is_put_before_an_interface_and_taken_away",
         run: an_element_is_put_before_an_interface_and_taken_away,
+    },
+    Case {
+        name: "vlan_tags_cross_the_element",
+        run: vlan_tags_cross_the_element,
     },
     Case {
         name: "reset_and_reconfigure_start_lists_again",
@@ -218,6 +223,49 @@ fn jumbo_frames_cross_the_element() {
     assert_eq!(counters(&hosts).a_to_b.data.arrived, PacketCount::new(1));
     hosts.close().unwrap();
 }
+
+/// Frames of the largest length, with a tag and without, arrive as they were sent.
+fn vlan_tags_cross_the_element() {
+    let hosts = two_hosts(LinkConfig::default());
+    let port = |id| {
+        hosts.host(id).enter().unwrap();
+        let name = InterfaceName::new(hosts.host(id).interface()).unwrap();
+        Netlink::new().unwrap().link_named(&name).unwrap().index
+    };
+    let work = || {
+        let to = port(HostId::B);
+        let layout = RingLayout::new(1600, 1 << 20).unwrap();
+        let mut ring = PacketRing::open_with(to, layout, Tags::Kept).unwrap();
+        let sender = FrameSender::open(port(HostId::A)).unwrap();
+        let head = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+        let frame = |tag: &[u8], payload: usize| {
+            let payload = vec![0x5a; payload];
+            [&head, tag, &[0x88, 0xb5], &payload].concat()
+        };
+        let sent = [
+            frame(&[0x81, 0, 0x60, 10], 1500),
+            frame(&[], 1500),
+            frame(&[0x88, 0xa8, 0, 20], 46),
+        ];
+        for frame in &sent {
+            sender.send(&[IoSlice::new(frame)]).unwrap();
+        }
+        let (mut received, limit) = (Vec::new(), MonoClock.now().after(PATIENCE));
+        while received.len() < sent.len() && !has_passed(limit) {
+            ring.drain(16, |frame| {
+                if frame.bytes.starts_with(&head) {
+                    received.push(frame.bytes.to_vec());
+                }
+            });
+        }
+        assert!(received == sent, "{} frames", received.len());
+    };
+    thread::scope(|scope| scope.spawn(work).join().unwrap());
+    hosts.close().unwrap();
+}
+
+/// Long enough for a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a receiver saw of numbered datagrams.
 #[derive(Debug, Default, PartialEq, Eq)]

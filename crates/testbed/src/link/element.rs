@@ -3,7 +3,7 @@
 //! I/O only: every decision is the shaper's. Frames are dated by the kernel's receive timestamp, so a thread that wakes
 //! late changes neither rate nor queue, only the moment at which a frame is passed on.
 
-use super::filter::is_membership_report;
+use super::filter::{TAG_BYTES, is_membership_report, is_tagged};
 use super::pool::FramePool;
 use super::shaper::{Copies, Departure, Frame, FrameClass, Shaper, Verdict};
 use super::{DirectionCounters, Faults, LinkConfig, LinkCounters};
@@ -166,7 +166,7 @@ impl Lane {
             shaper,
             ring,
             sender,
-            pool: FramePool::new(longest),
+            pool: FramePool::new(longest + TAG_BYTES),
             longest,
             memory_drops: 0,
             send_errors: 0,
@@ -270,10 +270,20 @@ fn take(
         FrameClass::Other
     };
     let cut = u32::try_from(received.bytes.len()).is_ok_and(|length| length < received.length);
+    let tag = if is_tagged(received.bytes) {
+        TAG_BYTES
+    } else {
+        0
+    };
     let frame = Frame {
         handle,
         // A truncated frame is longer than any frame of this link.
-        length: if cut { longest + 1 } else { received.length },
+        length: if cut {
+            longest + tag + 1
+        } else {
+            received.length
+        },
+        tag,
         class,
     };
     match shaper.arrive(received.arrived, frame) {

@@ -71,6 +71,14 @@ pub(super) fn is_membership_report(frame: &[u8]) -> bool {
     TO_ROUTERS.iter().any(|address| frame.starts_with(address))
 }
 
+/// Bytes of a VLAN tag.
+pub(super) const TAG_BYTES: u32 = 4;
+
+/// Whether the Ethernet frame has a VLAN tag (802.1Q or 802.1ad).
+pub(super) fn is_tagged(frame: &[u8]) -> bool {
+    matches!(half(frame, 12), Some(0x8100 | 0x88a8))
+}
+
 /// Fields that the filter uses.
 struct L4 {
     transport: Transport,
@@ -79,12 +87,13 @@ struct L4 {
 }
 
 impl L4 {
-    /// `None` for anything but the start of a TCP segment or UDP datagram in plain IPv4 or IPv6.
+    /// `None` for anything but the start of a TCP segment or UDP datagram in plain IPv4 or IPv6, perhaps behind a VLAN tag.
     fn parse(frame: &[u8]) -> Option<Self> {
         const IPV4: u16 = 0x0800;
         const IPV6: u16 = 0x86dd;
-        let packet = frame.get(14..)?;
-        match half(frame, 12)? {
+        let at = if is_tagged(frame) { 16 } else { 12 };
+        let packet = frame.get(at + 2..)?;
+        match half(frame, at)? {
             IPV4 => {
                 let header = usize::from(packet.first()? & 0x0f) * 4;
                 let is_first_fragment = half(packet, 6)?.trailing_zeros() >= 13;
@@ -174,6 +183,17 @@ mod tests {
         frame[..6].copy_from_slice(&[0x33, 0x33, 0, 0, 0, 0x16]);
         assert!(is_membership_report(&frame));
         assert!(!is_membership_report(&[]));
+    }
+
+    #[test]
+    fn data_behind_a_vlan_tag_counts() {
+        for tag in [[0x81, 0, 0, 10], [0x88, 0xa8, 0, 10]] {
+            let mut frame = udp_v4(5201, 64);
+            assert!(!is_tagged(&frame));
+            frame.splice(12..12, tag);
+            assert!(is_tagged(&frame));
+            assert!(PacketFilter::UDP_DATA.matches(&frame));
+        }
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct Frame {
     pub handle: u32,
     /// Length in bytes without FCS.
     pub length: u32,
+    /// Bytes of it that are a VLAN tag: a link carries them beyond its MTU.
+    pub tag: u32,
     /// Whether it is data.
     pub class: FrameClass,
 }
@@ -217,10 +219,11 @@ impl Shaper {
         number: u64,
     ) -> Option<&mut PacketCount> {
         let is_data = frame.class == FrameClass::Data;
-        if frame.length > self.longest {
+        let untagged = frame.length - frame.tag;
+        if untagged > self.longest {
             return Some(&mut self.tally(frame.class).oversize);
         }
-        if self.is_cut(frame.length) {
+        if self.is_cut(untagged) {
             return Some(&mut self.tally(frame.class).dropped_by_mtu_cut);
         }
         if self.config.outage.is_some_and(|outage| outage.is_at(now)) {

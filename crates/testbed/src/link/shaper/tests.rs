@@ -19,10 +19,36 @@ fn rate(mbit: u64) -> BitRate {
     BitRate::from_bps(mbit * MBIT)
 }
 
+/// A tag is beyond the MTU of a link, and of one that is cut.
+#[test]
+fn a_tag_does_not_make_a_frame_too_long() {
+    let config = LinkConfig {
+        mtu_cut_bytes: Some(1000),
+        ..LinkConfig::default()
+    };
+    let mut shaper = Shaper::new(config, 1514, 1);
+    let mut arrive = |length, tag| {
+        let frame = Frame {
+            tag,
+            ..data(0, length)
+        };
+        shaper.arrive(at(0), frame)
+    };
+    assert_eq!(arrive(1014, 0), Verdict::Taken);
+    assert_eq!(arrive(1018, 4), Verdict::Taken);
+    assert_eq!(arrive(1018, 0), Verdict::Dropped);
+    assert_eq!(arrive(1019, 4), Verdict::Dropped);
+    assert_eq!(arrive(1519, 4), Verdict::Dropped);
+    let counted = shaper.counters().data;
+    assert_eq!(counted.dropped_by_mtu_cut, PacketCount::new(2));
+    assert_eq!(counted.oversize, PacketCount::new(1));
+}
+
 fn data(handle: u32, length: u32) -> Frame {
     Frame {
         handle,
         length,
+        tag: 0,
         class: FrameClass::Data,
     }
 }
@@ -403,7 +429,7 @@ proptest! {
         for (handle, (gap, length, is_data)) in (0..).zip(frames) {
             now += gap;
             let class = if is_data { FrameClass::Data } else { FrameClass::Other };
-            let frame = Frame { handle, length, class };
+            let frame = Frame { handle, length, tag: 0, class };
             taken += u32::from(shaper.arrive(at(now), frame) == Verdict::Taken);
             while let Some(departure) = shaper.depart(at(now)) {
                 prop_assert!(departure.at >= last);
