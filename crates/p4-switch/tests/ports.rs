@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use linerate_model::Clock as _;
-use linerate_model::dut::{DutCounters, DutPlace};
+use linerate_model::dut::{DutCounters, DutPlace, DutPort};
 use linerate_p4::{DataPlane as _, Limits, Program, Switch, stf};
 use linerate_p4_switch::{OpenPort, PortError, PortKind, Station, open, open_vlan};
 use linerate_sys::clock::{MonoClock, has_passed};
@@ -44,6 +44,10 @@ const CASES: &[Case] = &[
     Case {
         name: "a_port_that_is_removed_ends_the_run",
         run: a_removed_port_ends_the_run,
+    },
+    Case {
+        name: "ports_that_flood_back_end_with_the_run_and_each_frame_is_counted",
+        run: ports_that_flood_back_end_with_the_run_and_each_frame_is_counted,
     },
     Case {
         name: "a_frame_above_the_mtu_is_counted",
@@ -127,6 +131,33 @@ fn a_removed_port_ends_the_run() {
     let limit = MonoClock.now().after(PATIENCE);
     let ended = station.run(|| has_passed(limit));
     assert!(matches!(ended, Err(PortError::Gone(name)) if name == "db"));
+}
+
+/// Both ends of one cable: what goes out at a port comes in at the other, for ever.
+fn ports_that_flood_back_end_with_the_run_and_each_frame_is_counted() {
+    let net = Net::new();
+    let passed = || {
+        let sent = Netlink::new().unwrap().link_stats(index("ta"));
+        sent.unwrap().tx_packets
+    };
+    for kind in ["af-packet", "af-xdp"] {
+        let before = passed();
+        let ports = ["ta", "da"].map(|name| of_kind(kind, &InterfaceName::new(name).unwrap()));
+        let ports = (0..).zip(ports.map(Result::unwrap)).collect();
+        let counts = net.run_program(patch_panel(), ports, |net| {
+            net.send(100, &frame(true));
+            let limit = MonoClock.now().after(PATIENCE);
+            while passed() - before < 2000 {
+                assert!(!has_passed(limit), "{kind}");
+                std::thread::yield_now();
+            }
+        });
+        let total = |of: fn(&DutPort) -> u64| counts.ports.iter().map(of).sum::<u64>();
+        let received = total(|port| port.received.get());
+        let lost = counts.dropped().get() - counts.dropped_at(DutPlace::PortRx).get();
+        let sent = total(|port| port.sent.get());
+        assert_eq!(sent + lost, received, "{kind}: {counts:?}");
+    }
 }
 
 fn a_frame_above_the_mtu_is_counted() {

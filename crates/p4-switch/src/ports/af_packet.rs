@@ -52,7 +52,7 @@ pub(super) fn open(name: &InterfaceName, vlan: Option<VlanId>) -> Result<OpenPor
     Ok(OpenPort {
         name: name_there,
         datapath: datapath.to_owned(),
-        notes: offloads(name).into_iter().collect(),
+        notes: offloads(name),
         frames: Box::new(Packets {
             _promiscuous: promiscuous,
             ring,
@@ -67,14 +67,25 @@ pub(super) fn open(name: &InterfaceName, vlan: Option<VlanId>) -> Result<OpenPor
     })
 }
 
-/// A warning where the interface joins received frames.
-fn offloads(name: &InterfaceName) -> Option<String> {
-    let ethtool = Ethtool::new().ok()?;
-    let joins = ethtool
-        .is_on(name, Offload::GenericReceive)
-        .unwrap_or(false);
-    joins.then(|| format!("{name} may join received TCP segments, which are then too long to send on; switch it off: ethtool -K {name} gro off"))
+/// Warnings where the interface joins received frames, or may alter those that are sent.
+fn offloads(name: &InterfaceName) -> Vec<String> {
+    let Ok(ethtool) = Ethtool::new() else {
+        return Vec::new();
+    };
+    let is_on = |offload| ethtool.is_on(name, offload).unwrap_or(false);
+    let mut notes = Vec::new();
+    if is_on(Offload::GenericReceive) {
+        notes.push(format!("{name} may join received TCP segments, which are then too long to send on; switch it off: ethtool -K {name} gro off"));
+    }
+    let driver = ethtool.driver(name).map(|driver| driver.name);
+    if driver.is_ok_and(|driver| driver == CADENCE) && is_on(Offload::TransmitChecksum) {
+        notes.push(format!("on an emulated board {name} alters what is sent: QEMU's Cadence GEM writes checksums into every frame, and four bytes behind it; switch it off: ethtool -K {name} tx off"));
+    }
+    notes
 }
+
+/// The driver of Cadence's GEM, as on the HiFive Unleashed.
+const CADENCE: &str = "macb";
 
 #[derive(Debug)]
 struct Packets {
