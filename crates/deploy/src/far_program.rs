@@ -1,10 +1,11 @@
-//! A program on another host that runs until its input ends.
+//! A program on another host that runs until its input ends, or is silent.
 
+use crate::keep_alive::keep_alive;
 use crate::ssh_process::Ssh;
 use linerate_model::exit::{ExitCode, Failure};
 use std::io::{BufReader, Read as _};
 use std::process::{ChildStdin, ChildStdout};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ const MAX_OUTPUT: u64 = 8 * 1024 * 1024;
 /// It runs there; dropping this ends it, and removes it there.
 #[derive(Debug)]
 pub struct FarProgram {
-    input: Option<ChildStdin>,
+    /// Dropping it ends the program's input.
+    beat: Option<Sender<()>>,
     output: Receiver<Vec<u8>>,
     ssh: Ssh,
     /// What is to be known of how it came there.
@@ -35,8 +37,10 @@ impl FarProgram {
             let _ = out.take(MAX_OUTPUT).read_to_end(&mut bytes);
             drop(tell.send(bytes));
         });
+        let (beat, beats) = channel();
+        thread::spawn(move || keep_alive(input, &beats));
         Self {
-            input: Some(input),
+            beat: Some(beat),
             output,
             ssh,
             note,
@@ -47,7 +51,7 @@ impl FarProgram {
     pub fn finish(mut self, is_over: impl Fn() -> bool) -> Result<Vec<u8>, Failure> {
         let written = loop {
             if is_over() {
-                drop(self.input.take());
+                drop(self.beat.take());
             }
             match self.output.recv_timeout(LOOK) {
                 Ok(written) => break written,
@@ -55,7 +59,7 @@ impl FarProgram {
                 Err(RecvTimeoutError::Disconnected) => break Vec::new(),
             }
         };
-        drop(self.input.take());
+        drop(self.beat.take());
         let status = self.ssh.0.wait();
         let status = status
             .map_err(|error| Failure::new(ExitCode::Other, format!("waiting for ssh: {error}")))?;

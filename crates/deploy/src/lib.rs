@@ -1,7 +1,7 @@
 //! linerate on other hosts: found for their architecture, copied, verified, started, and removed again.
 //!
-//! By ssh a command is run to its end, a program with files of its own runs until its input ends, or an agent is started
-//! that ends with its starter. Such an agent removes
+//! By ssh a command is run to its end, a program with files of its own runs until its input ends or is silent, or an agent
+//! is started that ends with its starter. Such an agent removes
 //! its own file before it serves, has a key that only this process knows, and ends when its standard input does or is
 //! silent for [`SILENCE`]: nothing is left behind, however this process or the connection ends.
 #![forbid(unsafe_code)]
@@ -9,6 +9,7 @@
 mod console;
 mod conversation;
 mod far_program;
+mod keep_alive;
 mod ssh;
 mod ssh_process;
 
@@ -30,7 +31,7 @@ pub const AGENT_GREETING: &str = "linerate-agent";
 /// File name of the agent in its folder.
 pub const AGENT_FILE: &str = "linerate";
 
-/// Silence on its standard input after which an agent takes its starter for gone.
+/// Silence on its standard input after which an agent, or another program there, takes its starter for gone.
 pub const SILENCE: Duration = Duration::from_secs(30);
 
 /// Keep-alive interval of the starter: three in a row may be late.

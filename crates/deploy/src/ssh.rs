@@ -7,8 +7,8 @@ use crate::conversation::{
     start_agent, start_program,
 };
 use crate::far_program::FarProgram;
+use crate::keep_alive::keep_alive;
 use crate::ssh_process::Ssh;
-use crate::{BEAT, SILENCE};
 use linerate_boards::{Boards, SSH_OPTIONS, agent_folders};
 use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::hex;
@@ -18,10 +18,9 @@ use linerate_peers::key::Key;
 use linerate_sys::process::ignore_interrupt;
 use linerate_sys::random::random_bytes;
 use std::fmt;
-use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::{ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -120,7 +119,8 @@ impl SshHost {
     }
 
     /// Starts a program there with these words, in a folder with its files. It ends with its input, and is to: that is how
-    /// it ends when the connection does. What it says on standard error goes to this process's.
+    /// it ends when the connection does. Where the connection only falls silent, it ends by itself once its input has had no
+    /// line for [`crate::SILENCE`]: an empty one comes more often. What it says on standard error goes to this process's.
     pub fn start(&self, package: &Package, words: &[String]) -> Result<FarProgram> {
         let mut command = self.command(&package.script(words));
         command.stderr(Stdio::inherit());
@@ -334,16 +334,6 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         drop(self.beat.take());
-    }
-}
-
-/// Sends keep-alives to the agent, until the sender of `beats` or the agent is gone.
-fn keep_alive(mut input: ChildStdin, beats: &Receiver<()>) {
-    const { assert!(BEAT.as_secs() * 3 < SILENCE.as_secs()) };
-    while beats.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
-        if input.write_all(b"\n").is_err() {
-            return;
-        }
     }
 }
 

@@ -203,6 +203,7 @@ fn meters_colour_by_the_time_that_is_given() {
     let config = MeterConfig {
         committed: Bucket { rate: 1, burst: 1 },
         peak: Bucket { rate: 1, burst: 2 },
+        excess: 0,
     };
     switch
         .write(
@@ -526,6 +527,43 @@ fn a_batch_with_an_error_changes_nothing() {
             .contains("room for 16")
     );
     assert_eq!(switch.entries(0).len(), 1);
+}
+
+/// Ten million entries are refused long before they take this host's memory; a batch that goes beyond the limit leaves nothing.
+#[test]
+fn tables_together_have_room_for_the_switch_s_entries() {
+    let program = program();
+    let limits = Limits {
+        entries: 5,
+        ..Limits::default()
+    };
+    let mut switch = Switch::new(Arc::clone(&program), limits, 0);
+    let entries = |range: std::ops::Range<i64>| -> Vec<_> {
+        let one = entry(0, Match::Any, 1, invoke(&program, "send", &[4]));
+        range
+            .map(|priority| {
+                insert(Entity::Entry(Entry {
+                    priority,
+                    ..one.clone()
+                }))
+            })
+            .collect()
+    };
+    let (at, error) = switch.write(&entries(1..7), 0).unwrap_err();
+    assert_eq!(at, 5);
+    assert_eq!(
+        error.to_string(),
+        "the switch, with all its tables, is full: it has room for 5"
+    );
+    assert_eq!(switch.entries(0).len(), 0);
+    switch.write(&entries(1..6), 0).unwrap();
+    // What is there can still be changed, and another one come in its place.
+    let batch = [
+        Update::new(UpdateKind::Delete, entries(1..2).remove(0).entity),
+        entries(9..10).remove(0),
+    ];
+    switch.write(&batch, 0).unwrap();
+    assert_eq!(switch.entries(0).len(), 5);
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub(super) fn options(args: &RunArgs) -> Result<Options, Failure> {
     Ok(Options {
         device_id: args.device_id,
         cpu_port: args.cpu_port,
+        limits: args.limits(),
         seed: seed(),
         epoch: MonotonicOffset::measure().real(MonoClock.now()),
         tls,

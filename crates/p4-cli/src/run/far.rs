@@ -3,7 +3,7 @@
 use super::counts::Counts;
 use super::{RunArgs, say};
 use crate::files;
-use linerate_deploy::{Package, SshHost};
+use linerate_deploy::{Package, SILENCE, SshHost};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::ending;
 use std::path::Path;
@@ -35,7 +35,8 @@ pub(super) fn run(args: &RunArgs, place: &str) -> Result<ExitCode, Failure> {
 /// Files by their names there, and the words of the command.
 fn sent(args: &RunArgs) -> Result<(Package, Vec<String>), Failure> {
     let mut files = Vec::new();
-    let mut words = vec!["run".to_owned(), "--ask".to_owned()];
+    let silence = format!("--until-silent={}", SILENCE.as_secs());
+    let mut words = vec!["run".to_owned(), "--ask".to_owned(), silence];
     let given: [(&str, Option<&Path>); 6] = [
         ("", args.program.as_deref()),
         ("--p4info", args.p4info.as_deref()),
@@ -55,6 +56,7 @@ fn sent(args: &RunArgs) -> Result<(Package, Vec<String>), Failure> {
         words.extend([option, name].map(str::to_owned));
     }
     words.retain(|word| !word.is_empty());
+    words.push(format!("--max-entries={}", args.max_entries));
     for port in &args.ports {
         words.extend(["--port".to_owned(), port.to_string()]);
     }

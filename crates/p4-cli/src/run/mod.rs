@@ -47,6 +47,9 @@ pub(crate) struct RunArgs {
     /// Entries, groups and sessions as in an STF test: `add`, `setdefault`, `mc_mgrp_create` and so on.
     #[arg(long, value_name = "FILE", requires = "program")]
     entries: Option<PathBuf>,
+    /// The most entries of all tables together: an entry takes some hundred bytes of memory.
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().entries, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=MAX_ENTRIES))]
+    max_entries: usize,
     /// Serve P4Runtime at this address: of this host alone without one. Whoever reaches it may do everything, unless --tls-ca says who.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:9559")]
     p4runtime: Option<SocketAddr>,
@@ -80,6 +83,21 @@ pub(crate) struct RunArgs {
     /// Print counters as a line of JSON for each line of standard input, whose end ends the switch: for programs that start it.
     #[arg(long)]
     ask: bool,
+    /// With --ask: end also once standard input has had no line for so many seconds; an empty line asks nothing.
+    #[arg(long, value_name = "SECONDS", hide = true, requires = "ask", value_parser = clap::value_parser!(u64).range(1..))]
+    until_silent: Option<u64>,
+}
+
+/// The largest table that an operator may allow; with the smallest entries it takes some gigabytes.
+const MAX_ENTRIES: u64 = 1 << 24;
+
+impl RunArgs {
+    fn limits(&self) -> Limits {
+        Limits {
+            entries: self.max_entries,
+            ..Limits::default()
+        }
+    }
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
@@ -121,7 +139,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let program = args.program.as_deref().map(Path::display);
     let program = program.map_or_else(|| "the switch".to_owned(), |path| path.to_string());
     let _ = writeln!(told, "{program} runs{end}");
-    let questions = Arc::new(Questions::default());
+    let questions = Arc::new(Questions::new(args.until_silent.map(Duration::from_secs)));
     if args.ask {
         questions.read(control);
     }
@@ -130,6 +148,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         asked.load(Ordering::Relaxed)
             || until.is_some_and(has_passed)
             || questions.ended.load(Ordering::Relaxed)
+            || questions.is_silent()
     };
     let began = thread_cpu_time();
     let counts = |station: &mut Station| Counts {
@@ -142,7 +161,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     drop(station);
     counted.print(args.json || args.ask)?;
     ended.map_err(|error| refused(&error))?;
-    Ok(ExitCode::Done)
+    questions.check_heard()
 }
 
 fn pin(core: u32) -> Result<()> {
@@ -164,7 +183,7 @@ fn begin(args: &RunArgs, served: Option<&Options>) -> Result<(Option<Switch>, Op
         if let Some(path) = &args.p4info {
             files::check_p4info(&program, path)?;
         }
-        let mut switch = Switch::new(Arc::new(program), Limits::default(), seed());
+        let mut switch = Switch::new(Arc::new(program), args.limits(), seed());
         enter(args, &mut switch)?;
         return Ok((Some(switch), None));
     };

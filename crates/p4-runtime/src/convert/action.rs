@@ -3,6 +3,7 @@
 use super::bytes::{canonical, number, small};
 use crate::info::{Pipeline, ProfileSchema, Scope, TableSchema};
 use crate::proto::p4::config::v1::action_profile::SelectorSizeSemantics;
+use crate::proto::p4::v1::action_profile_action_set::{ActionSelectionMode, SizeSemantics};
 use crate::proto::p4::v1::{
     Action, ActionProfileAction, ActionProfileActionSet, ActionProfileGroup, ActionProfileMember,
     TableAction, action, action_profile_action, action_profile_group, table_action,
@@ -111,9 +112,7 @@ impl Pipeline {
         profile: &ProfileSchema,
         set: &ActionProfileActionSet,
     ) -> Result<Invocation> {
-        if set.group_action.is_some() || set.action_selection_mode != 0 || set.size_semantics != 0 {
-            return unimplemented("action sets with a group action, or settings of their own");
-        }
+        check_settings(profile, set)?;
         let mut choices = Vec::new();
         for one in &set.action_profile_actions {
             let Some(action) = &one.action else {
@@ -331,6 +330,30 @@ fn weight(profile: &ProfileSchema, weight: i32) -> Result<u32> {
         },
         Ok,
     )
+}
+
+/// An action set may say what holds anyway: hashed, and of the selector's size.
+fn check_settings(profile: &ProfileSchema, set: &ActionProfileActionSet) -> Result<()> {
+    let by_members = matches!(
+        profile.message.selector_size_semantics,
+        Some(SelectorSizeSemantics::SumOfMembers(_))
+    );
+    let own = if by_members {
+        SizeSemantics::SumOfMembers
+    } else {
+        SizeSemantics::SumOfWeights
+    };
+    let is_hashed = set.action_selection_mode == ActionSelectionMode::Hash as i32;
+    if !(is_hashed || set.action_selection_mode == 0) {
+        return unimplemented("action sets of which one is chosen otherwise than by its hash");
+    }
+    if set.size_semantics != 0 && set.size_semantics != own as i32 {
+        return unimplemented("action sets with another size than the selector's");
+    }
+    if set.group_action.is_some() {
+        return unimplemented("action sets with a group action");
+    }
+    Ok(())
 }
 
 fn group_room(profile: &ProfileSchema, max_size: i32) -> Result<u32> {

@@ -150,6 +150,7 @@ impl Pipeline {
         let config = MeterConfig {
             committed: bucket(of.cir, of.cburst)?,
             peak: bucket(of.pir, of.pburst)?,
+            excess: unsigned(of.eburst, "the excess burst")?,
         };
         let single = config.committed == config.peak;
         match kind {
@@ -164,9 +165,6 @@ impl Pipeline {
             ),
             Type::SingleRateThreeColor if !single => {
                 invalid("a meter of a single rate has pir = cir and pburst = cburst")
-            }
-            Type::SingleRateThreeColor if of.eburst != 0 => {
-                unimplemented("meters with an excess burst")
             }
             _ => Ok(config),
         }
@@ -278,7 +276,7 @@ pub(super) fn meter_message(config: MeterConfig) -> MeterMessage {
         cburst: signed(config.committed.burst),
         pir: signed(config.peak.rate),
         pburst: signed(config.peak.burst),
-        eburst: 0,
+        eburst: signed(config.excess),
     }
 }
 

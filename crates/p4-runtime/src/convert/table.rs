@@ -110,13 +110,14 @@ impl Pipeline {
         if entry.meter_config.is_some() || entry.counter_data.is_some() {
             return unimplemented("direct counters and meters of default entries");
         }
-        if !entry.metadata.is_empty() || entry.controller_metadata != 0 {
-            return unimplemented("metadata of default entries");
-        }
         let does = entry.action.as_ref();
         let does = does.map(|does| self.invocation(table, does, Use::Default));
         let does = does.transpose()?;
-        Ok(vec![modify(Entity::Default { table: place, does })])
+        Ok(vec![modify(Entity::Default {
+            table: place,
+            does,
+            note: note(entry),
+        })])
     }
 }
 
@@ -260,7 +261,7 @@ impl EntryFilter {
 }
 
 /// The two kinds of metadata of a note.
-fn split(note: &[u8]) -> (u64, &[u8]) {
+pub(super) fn split(note: &[u8]) -> (u64, &[u8]) {
     match note.split_first_chunk() {
         Some((number, bytes)) => (u64::from_be_bytes(*number), bytes),
         None => (0, &[]),

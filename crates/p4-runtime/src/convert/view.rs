@@ -364,10 +364,13 @@ fn shaped(shape: Shape, entry: &Entry, message: TableEntry) -> Kind {
 fn default_entry(pipeline: &Pipeline, switch: &Switch, id: u32) -> Vec<Kind> {
     let place = pipeline.places.tables[&id];
     let does = switch.default_action(place);
+    let (number, metadata) = super::table::split(switch.default_note(place).unwrap_or_default());
     let entry = TableEntry {
         table_id: id,
         action: does.and_then(|does| pipeline.action_message(&does)),
         is_default_action: true,
+        metadata: metadata.to_vec(),
+        controller_metadata: number,
         is_const: pipeline.schema.tables[&id].constant_default,
         ..TableEntry::default()
     };

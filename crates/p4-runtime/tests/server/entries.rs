@@ -284,7 +284,11 @@ fn defaults_are_modified_reset_and_read() {
         ..bench.entry("stations", vec![], does)
     };
     let to = Some(bench.action("send", &[&[6]]));
-    let set = default(to);
+    let set = TableEntry {
+        metadata: b"mine".to_vec(),
+        controller_metadata: 7,
+        ..default(to)
+    };
     assert_eq!(
         write(&mut client, insert(Kind::TableEntry(set.clone()))),
         Code::InvalidArgument
@@ -300,6 +304,8 @@ fn defaults_are_modified_reset_and_read() {
         Code::Ok
     );
     assert_eq!(bench.send(1, &frame(9, 1, 0x1234, &[])).len(), 0);
+    // Reset with what was kept.
+    assert_eq!(entries(&client, default(None))[0].metadata, b"");
     let drop = bench.action("drop", &[]);
     let constant = TableEntry {
         is_default_action: true,

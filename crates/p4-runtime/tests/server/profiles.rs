@@ -227,6 +227,26 @@ fn action_sets_are_read_as_they_were_written() {
         found.expect("entries"),
         [of(Kind::TableEntry(entry.clone()))]
     );
+    // What holds anyway may be said; what does not, the switch has not.
+    let said = |action_selection_mode, size_semantics| {
+        let set = ActionProfileActionSet {
+            action_profile_actions: vec![action(3, 1, false)],
+            action_selection_mode,
+            size_semantics,
+            ..ActionProfileActionSet::default()
+        };
+        let entry = to(&bench, "groups", Type::ActionProfileActionSet(set));
+        modify(Kind::TableEntry(entry))
+    };
+    for (mode, size, code) in [
+        (1, 1, Code::Ok),
+        (2, 0, Code::Unimplemented),
+        (0, 2, Code::Unimplemented),
+    ] {
+        assert_eq!(write(&mut client, said(mode, size)), code, "{mode} {size}");
+    }
+    let again = modify(Kind::TableEntry(entry.clone()));
+    assert_eq!(write(&mut client, again), Code::Ok);
     let spread = ports(&bench);
     assert!(
         spread[3] > 10 && spread[4] > 10 && spread[3] + spread[4] == 64,

@@ -9,15 +9,13 @@ use super::entity::{
 };
 use super::meter::Meter;
 use super::switch::Switch;
-use super::table::{Chosen, NewEntry};
+use super::table::{Chosen, Entries, NewEntry};
 use crate::bits;
 use crate::num::{limbs, ones};
 use crate::program::{KeyField, KeyMatch, MatchKind, Table};
 
 /// The most replicas of a group or session.
 const MAX_REPLICAS: usize = 1024;
-/// The most entries of one table, whatever the program says.
-const MAX_ENTRIES: usize = 1 << 22;
 
 fn invalid<T>(what: impl Into<String>) -> Result<T> {
     Err(WriteError::Invalid(what.into()))
@@ -95,7 +93,9 @@ impl Switch {
                 Ok(Update::new(kind, Entity::Session { id: *id, session }))
             }
             _ if kind != UpdateKind::Modify => invalid("this can only be modified"),
-            Entity::Default { table, does } => self.apply_default(*table, does.as_ref()),
+            Entity::Default { table, does, note } => {
+                self.apply_default(*table, does.as_ref(), note)
+            }
             Entity::ValueSet { set, members } => self.apply_value_set(*set, members),
             Entity::EntryCounter { .. } | Entity::EntryMeter { .. } => {
                 self.apply_direct(&update.entity, now)
@@ -129,13 +129,14 @@ impl Switch {
         match (kind, found) {
             (UpdateKind::Insert, Some(_)) => Err(WriteError::Exists("the entry")),
             (UpdateKind::Insert, None) => {
-                let room = table.size.min(MAX_ENTRIES);
+                let room = table.size;
                 if entries.len() >= room {
                     return Err(WriteError::Full {
                         what: format!("table {}", table.name),
                         room,
                     });
                 }
+                self.check_room()?;
                 let Some(chosen) = chosen else {
                     return invalid("the entry does nothing: give an action");
                 };
@@ -168,6 +169,17 @@ impl Switch {
             }
             _ => Err(WriteError::Missing("the entry")),
         }
+    }
+
+    /// Tables may be larger than this host's memory.
+    fn check_room(&self) -> Result<()> {
+        let room = self.limits.entries;
+        let all: usize = self.core.tables.iter().map(Entries::len).sum();
+        if all < room {
+            return Ok(());
+        }
+        let what = "the switch, with all its tables,".to_owned();
+        Err(WriteError::Full { what, room })
     }
 
     fn modify_entry(
@@ -253,7 +265,12 @@ impl Switch {
         Ok(Update::new(UpdateKind::Modify, old))
     }
 
-    fn apply_default(&mut self, at: usize, does: Option<&Invocation>) -> Result<Update> {
+    fn apply_default(
+        &mut self,
+        at: usize,
+        does: Option<&Invocation>,
+        note: &[u8],
+    ) -> Result<Update> {
         let table = self.table_at(at)?;
         if table
             .default
@@ -281,10 +298,16 @@ impl Switch {
         if let Some(old) = &old {
             self.release(at, old);
         }
+        let note = if does.is_some() { note } else { &[] };
+        let note = std::mem::replace(&mut self.core.default_notes[at], note.to_vec());
         let does = old.map(|old| self.invocation(at, &old));
         Ok(Update::new(
             UpdateKind::Modify,
-            Entity::Default { table: at, does },
+            Entity::Default {
+                table: at,
+                does,
+                note,
+            },
         ))
     }
 
@@ -308,7 +331,7 @@ impl Switch {
             },
             _ => return invalid("a member does an action"),
         };
-        let room = known.size.min(MAX_ENTRIES);
+        let room = known.size.min(self.limits.entries);
         self.check_member(kind, profile, id)?;
         let members = &mut self.core.profiles[profile];
         if kind == UpdateKind::Insert && members.by_id.len() >= room {

@@ -24,6 +24,8 @@ pub(crate) struct Core {
     pub(crate) tables: Vec<Entries>,
     /// What a table does on a miss: an action of its list, with data.
     pub(crate) defaults: Vec<Option<Chosen>>,
+    /// What the control plane keeps with them.
+    pub(crate) default_notes: Vec<Vec<u8>>,
     pub(crate) profiles: Vec<Members>,
     pub(crate) counters: Vec<Vec<Counter>>,
     pub(crate) meters: Vec<Vec<Meter>>,
@@ -56,6 +58,7 @@ impl Core {
                 .map(|table| Entries::new(table, seed))
                 .collect(),
             defaults: vec![None; program.tables.len()],
+            default_notes: vec![Vec::new(); program.tables.len()],
             profiles: program
                 .profiles
                 .iter()

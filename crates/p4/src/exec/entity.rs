@@ -130,6 +130,8 @@ pub enum Entity {
         table: usize,
         /// What it does.
         does: Option<Invocation>,
+        /// What the control plane keeps with it; nothing where `does` is `None`.
+        note: Vec<u8>,
     },
     /// A member of an action profile.
     Member {

@@ -1,4 +1,4 @@
-//! Meters: two rates, three colours (RFC 2698), with time as an argument.
+//! Meters: two rates (RFC 2698) or one (RFC 2697), three colours, with time as an argument.
 
 /// The colour of a packet, as programs see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +27,20 @@ pub struct MeterConfig {
     pub committed: Bucket,
     /// Above it a packet is red.
     pub peak: Bucket,
+    /// Of a meter with a single rate: units beyond the committed burst that are yellow, and what is above them is red, whatever
+    /// the peak. 0 where the peak decides.
+    pub excess: u64,
+}
+
+impl MeterConfig {
+    /// The second bucket: its size.
+    const fn second(&self) -> u64 {
+        if self.excess > 0 {
+            self.excess
+        } else {
+            self.peak.burst
+        }
+    }
 }
 
 /// A cell of a meter array.
@@ -35,7 +49,8 @@ pub(crate) struct Meter {
     config: Option<MeterConfig>,
     /// Tokens in billionths of a unit.
     committed: u128,
-    peak: u128,
+    /// Of the peak, or of the excess.
+    second: u128,
     /// Nanoseconds.
     filled: u64,
 }
@@ -46,11 +61,11 @@ const TOKEN: u128 = 1_000_000_000;
 impl Meter {
     /// A meter whose buckets are full.
     pub(crate) fn new(config: Option<MeterConfig>, now: u64) -> Self {
-        let full = |bucket: Bucket| u128::from(bucket.burst) * TOKEN;
+        let full = |burst: u64| u128::from(burst) * TOKEN;
         Self {
             config,
-            committed: config.map_or(0, |config| full(config.committed)),
-            peak: config.map_or(0, |config| full(config.peak)),
+            committed: config.map_or(0, |config| full(config.committed.burst)),
+            second: config.map_or(0, |config| full(config.second())),
             filled: now,
         }
     }
@@ -66,24 +81,41 @@ impl Meter {
         };
         let passed = u128::from(now.saturating_sub(self.filled));
         self.filled = self.filled.max(now);
-        let fill = |tokens: u128, bucket: Bucket| {
-            let more = passed.saturating_mul(bucket.rate.into());
-            tokens
-                .saturating_add(more)
-                .min(u128::from(bucket.burst) * TOKEN)
-        };
-        self.committed = fill(self.committed, config.committed);
-        self.peak = fill(self.peak, config.peak);
+        let full = |burst: u64| u128::from(burst) * TOKEN;
+        let more = |bucket: Bucket| passed.saturating_mul(bucket.rate.into());
+        let committed = self.committed.saturating_add(more(config.committed));
+        self.committed = committed.min(full(config.committed.burst));
         let needed = u128::from(units) * TOKEN;
-        if self.peak < needed {
+        if config.excess > 0 {
+            // What the first bucket has no room for goes into the second.
+            let second = self.second.saturating_add(committed - self.committed);
+            self.second = second.min(full(config.excess));
+            return self.take_single(needed);
+        }
+        let second = self.second.saturating_add(more(config.peak));
+        self.second = second.min(full(config.peak.burst));
+        if self.second < needed {
             return Colour::Red;
         }
-        self.peak -= needed;
+        self.second -= needed;
         if self.committed < needed {
             return Colour::Yellow;
         }
         self.committed -= needed;
         Colour::Green
+    }
+
+    /// RFC 2697: a packet takes tokens of one bucket.
+    fn take_single(&mut self, needed: u128) -> Colour {
+        if self.committed >= needed {
+            self.committed -= needed;
+            return Colour::Green;
+        }
+        if self.second >= needed {
+            self.second -= needed;
+            return Colour::Yellow;
+        }
+        Colour::Red
     }
 }
 
@@ -96,6 +128,7 @@ mod tests {
         let config = MeterConfig {
             committed: Bucket { rate: 10, burst: 2 },
             peak: Bucket { rate: 20, burst: 4 },
+            excess: 0,
         };
         let mut meter = Meter::new(Some(config), 0);
         let first: Vec<_> = (0..6).map(|_| meter.colour(1, 0)).collect();
@@ -118,6 +151,29 @@ mod tests {
         assert_eq!((count(Colour::Green), count(Colour::Yellow)), (10, 10));
     }
 
+    /// RFC 2697: after a rest both bursts are there; then one rate is green, for only what it leaves fills the second bucket.
+    #[test]
+    fn a_single_rate_has_an_excess_burst() {
+        let rate = Bucket { rate: 10, burst: 2 };
+        let config = MeterConfig {
+            committed: rate,
+            peak: rate,
+            excess: 3,
+        };
+        let mut meter = Meter::new(Some(config), 0);
+        let mut burst = |at| {
+            let colours: Vec<_> = (0..6).map(|_| meter.colour(1, at)).collect();
+            let count = |colour| colours.iter().filter(|found| **found == colour).count();
+            [Colour::Green, Colour::Yellow, Colour::Red].map(count)
+        };
+        assert_eq!(burst(0), [2, 3, 1]);
+        // 200 ms fill the first bucket, and nothing is left for the second.
+        assert_eq!(burst(200_000_000), [2, 0, 4]);
+        assert_eq!(burst(500_000_000), [2, 1, 3]);
+        let hour = 3_600_000_000_000;
+        assert_eq!(burst(hour), [2, 3, 1]);
+    }
+
     #[test]
     fn time_that_steps_back_adds_nothing() {
         let bucket = Bucket { rate: 1, burst: 1 };
@@ -125,6 +181,7 @@ mod tests {
             Some(MeterConfig {
                 committed: bucket,
                 peak: bucket,
+                excess: 0,
             }),
             5 * 1_000_000_000,
         );

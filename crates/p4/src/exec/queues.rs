@@ -17,6 +17,8 @@ pub struct Limits {
     pub passes: u32,
     /// Bytes of the largest packet.
     pub packet: usize,
+    /// Entries of all tables together, and members of each action profile, whatever the program says.
+    pub entries: usize,
 }
 
 impl Default for Limits {
@@ -26,6 +28,7 @@ impl Default for Limits {
             recirculation: 1024,
             passes: 64,
             packet: 1 << 16,
+            entries: 1 << 20,
         }
     }
 }

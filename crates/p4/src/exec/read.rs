@@ -162,6 +162,11 @@ impl Switch {
         Some(self.invocation(table, chosen))
     }
 
+    /// What the control plane keeps with a table's default.
+    pub fn default_note(&self, table: usize) -> Option<&[u8]> {
+        self.core.default_notes.get(table).map(Vec::as_slice)
+    }
+
     /// Members of an action profile.
     pub fn members(&self, profile: usize) -> Vec<(u32, Invocation)> {
         let members = self

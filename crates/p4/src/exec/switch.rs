@@ -53,7 +53,7 @@ pub struct Switch {
     /// Ports that are down, as far as they are watched.
     pub(super) down: BTreeSet<u32>,
     pub(super) sessions: BTreeMap<u32, CloneSession>,
-    limits: Limits,
+    pub(super) limits: Limits,
     queues: Queues,
     again: VecDeque<Box<Packet>>,
     out: Vec<u8>,

@@ -168,7 +168,14 @@ impl<'a> Run<'a> {
                     action,
                     arguments,
                 )?);
-                self.write(UpdateKind::Modify, Entity::Default { table: at, does })?;
+                self.write(
+                    UpdateKind::Modify,
+                    Entity::Default {
+                        table: at,
+                        does,
+                        note: Vec::new(),
+                    },
+                )?;
             }
             Statement::Group(group) => {
                 self.write(

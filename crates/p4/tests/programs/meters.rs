@@ -12,6 +12,7 @@ fn config(committed: u64, peak: u64, burst: u64) -> MeterConfig {
     MeterConfig {
         committed: bucket(committed),
         peak: bucket(peak),
+        excess: 0,
     }
 }
 

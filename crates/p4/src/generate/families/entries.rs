@@ -14,10 +14,15 @@ const KEYS: u32 = 4096;
 const KEY: u32 = 0xaaaa_aaaa;
 
 fn table(draft: &mut Draft, kind: Kind) {
+    sized(draft, kind, 0);
+}
+
+/// A table with room for so many entries.
+fn sized(draft: &mut Draft, kind: Kind, entries: u32) {
     draft.table(TableDraft {
         name: TABLE.to_owned(),
         kind,
-        size: 131_072,
+        size: entries.next_power_of_two().max(131_072),
         direct: Direct::Nothing,
     });
 }
@@ -29,7 +34,7 @@ fn bytes(value: u32) -> Vec<u8> {
 /// As many entries of one mask; packets hit each of them alike.
 fn entries(draft: &mut Draft, level: u32, kind: Kind) {
     draft.keys(level);
-    table(draft, kind);
+    sized(draft, kind, level);
     for at in 0..level {
         let value = bytes(scattered(at));
         let key = match kind {

@@ -39,6 +39,7 @@ pub(super) const RATE: MeterConfig = MeterConfig {
         rate: 1_000_000_000,
         burst: 1_000_000_000,
     },
+    excess: 0,
 };
 
 const fn family(id: &'static str, unit: &'static str, cycles: Option<u32>, build: Build) -> Family {
