@@ -147,6 +147,8 @@ pub struct ArraySchema {
     pub width: u32,
     /// Of a meter: which rates it may have.
     pub meter_type: config::meter_spec::Type,
+    /// What a meter counts.
+    pub meter_unit: config::meter_spec::Unit,
 }
 
 /// A digest.
@@ -477,6 +479,7 @@ fn array(preamble: &Preamble, size: i64, table: Option<u32>) -> ArraySchema {
         table,
         width: 0,
         meter_type: config::meter_spec::Type::TwoRateThreeColor,
+        meter_unit: config::meter_spec::Unit::Unspecified,
     }
 }
 
@@ -559,7 +562,10 @@ impl Schema {
     }
 
     fn arrays(&mut self, info: &P4Info, types: &Types<'_>) -> Result<()> {
-        let kind_of = |spec: Option<config::MeterSpec>| spec.map(|spec| spec.r#type());
+        let set = |known: &mut ArraySchema, spec: Option<config::MeterSpec>| {
+            let spec = spec.unwrap_or_default();
+            (known.meter_type, known.meter_unit) = (spec.r#type(), spec.unit());
+        };
         for counter in &info.counters {
             let preamble = named("a counter", counter.preamble.as_ref())?;
             let known = array(preamble, counter.size, None);
@@ -573,13 +579,13 @@ impl Schema {
         for meter in &info.meters {
             let preamble = named("a meter", meter.preamble.as_ref())?;
             let mut known = array(preamble, meter.size, None);
-            known.meter_type = kind_of(meter.spec).unwrap_or_default();
+            set(&mut known, meter.spec);
             put(&mut self.meters, "meter", preamble.id, known)?;
         }
         for meter in &info.direct_meters {
             let preamble = named("a direct meter", meter.preamble.as_ref())?;
             let mut known = array(preamble, 0, Some(meter.direct_table_id));
-            known.meter_type = kind_of(meter.spec).unwrap_or_default();
+            set(&mut known, meter.spec);
             put(&mut self.meters, "meter", preamble.id, known)?;
         }
         for register in &info.registers {

@@ -313,33 +313,8 @@ pub fn parse_entry(schema: &Schema, line: &str) -> Result<TableEntry> {
     Ok(entry)
 }
 
-/// The entries of a file: JSON as `table list --json` prints it, or lines `add …` and `setdefault …` of packet tests.
-pub fn parse_entries(schema: &Schema, text: &str) -> Result<Vec<TableEntry>> {
-    if text.trim_start().starts_with(['[', '{']) {
-        return json_entries(schema, text);
-    }
-    let mut entries = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let entry = match word {
-            "" => continue,
-            "add" => parse_entry(schema, rest),
-            "setdefault" => {
-                let (table, action) = rest
-                    .trim()
-                    .split_once(char::is_whitespace)
-                    .unwrap_or((rest, ""));
-                parse_entry(schema, &format!("{table} default {action}"))
-            }
-            other => Err(format!("{other:?} adds no entry: add and setdefault do")),
-        };
-        entries.push(entry.map_err(|error| format!("line {}: {error}", number + 1))?);
-    }
-    Ok(entries)
-}
-
-fn json_entries(schema: &Schema, text: &str) -> Result<Vec<TableEntry>> {
+/// The entries of a document as `table list --json` prints it.
+pub(super) fn json_entries(schema: &Schema, text: &str) -> Result<Vec<TableEntry>> {
     let document: serde_json::Value =
         serde_json::from_str(text).map_err(|error| error.to_string())?;
     let list = document.get("entries").unwrap_or(&document).as_array();
@@ -480,6 +455,7 @@ fn describe_call(schema: &Schema, call: &Action) -> (String, Vec<(String, String
 mod tests {
     use super::*;
     use crate::info::parse_p4info;
+    use crate::words::parse_entries;
 
     const P4INFO: &[u8] = include_bytes!("../../../../p4/control_plane/control_plane.p4info.txt");
 
