@@ -25,6 +25,8 @@ use tonic::{Code, Status, Streaming};
 
 /// The most bytes of a message of a switch.
 const MAX_MESSAGE: usize = 64 << 20;
+/// The most bytes of the headers of a switch's answer.
+const MAX_HEADERS: u32 = 4 << 20;
 /// Messages to the switch that wait.
 const QUEUE: usize = 64;
 
@@ -153,7 +155,11 @@ impl Client {
         }
         let scheme = if tls.is_some() { "https" } else { "http" };
         let endpoint = Endpoint::from_shared(format!("{scheme}://{bare}")).map_err(|_| wrong())?;
-        let mut endpoint = endpoint.connect_timeout(timeout).tcp_nodelay(true);
+        let mut endpoint = endpoint
+            .connect_timeout(timeout)
+            .tcp_nodelay(true)
+            // What became of each element of a batch is a header of its status.
+            .http2_max_header_list_size(MAX_HEADERS);
         let failed = |what: String| ClientError::Connect {
             address: address.to_owned(),
             what,

@@ -58,7 +58,11 @@ impl From<Refusal> for Status {
     }
 }
 
-/// The status of a batch of which some elements were refused: `UNKNOWN`, with a `p4.v1.Error` for each element.
+/// The most bytes of a status's details: they are a header of HTTP, in base64, and clients take 8 KiB of headers.
+const MAX_DETAILS: usize = 5 << 10;
+
+/// The status of a batch of which some elements were refused: `UNKNOWN`, with a `p4.v1.Error` for each element; of a batch that
+/// is too long for that, the message alone says which was the first.
 pub(crate) fn batch_status(results: &[Result<()>]) -> Status {
     let error = |result: &Result<()>| match result {
         Ok(()) => Error::default(),
@@ -69,8 +73,15 @@ pub(crate) fn batch_status(results: &[Result<()>]) -> Status {
         },
     };
     let refused = results.iter().filter(|result| result.is_err()).count();
-    let first = results.iter().find_map(|result| result.as_ref().err());
-    let first = first.map_or(String::new(), |refusal| format!(": {}", refusal.message));
+    // Those that were not made because of another one say nothing.
+    let reasons = results.iter().zip(1..).filter_map(|(result, number)| {
+        let refusal = result.as_ref().err()?;
+        Some((refusal.code == Code::Aborted, number, &refusal.message))
+    });
+    let first = reasons.min_by_key(|(aborted, number, _)| (*aborted, *number));
+    let first = first.map_or(String::new(), |(_, number, message)| {
+        format!("; number {number}: {message}")
+    });
     let message = format!("{refused} of {} refused{first}", results.len());
     let details = results.iter().map(|result| Any {
         type_url: "type.googleapis.com/p4.v1.Error".to_owned(),
@@ -81,6 +92,9 @@ pub(crate) fn batch_status(results: &[Result<()>]) -> Status {
         message: message.clone(),
         details: details.collect(),
     };
+    if status.encoded_len() > MAX_DETAILS {
+        return Status::new(Code::Unknown, message);
+    }
     Status::with_details(Code::Unknown, message, status.encode_to_vec().into())
 }
 
@@ -110,5 +124,15 @@ mod tests {
         let status = batch_status(&results);
         assert_eq!(status.code(), Code::Unknown);
         assert_eq!(batch_results(&status), results);
+    }
+
+    #[test]
+    fn a_long_batch_says_which_element_was_the_first() {
+        let aborted = || Err(Refusal::new(Code::Aborted, "not made"));
+        let mut results = vec![aborted(), aborted(), invalid("odd")];
+        results.extend((0..1000).map(|_| Ok(())));
+        let status = batch_status(&results);
+        assert!(status.details().is_empty());
+        assert_eq!(status.message(), "3 of 1003 refused; number 3: odd");
     }
 }

@@ -4,10 +4,44 @@ use super::digests::Digests;
 use super::state::Shared;
 use crate::convert::{Change, change};
 use crate::info::Pipeline;
-use crate::proto::p4::v1::{WriteRequest, write_request::Atomicity};
+use crate::proto::p4::v1::{Update as UpdateMessage, WriteRequest, write_request::Atomicity};
 use crate::refusal::{Refusal, Result, batch_status, invalid};
 use linerate_p4::{Plane, Switch, Update};
 use tonic::{Code, Status};
+
+/// Changes of the switch that a request may stand for: an update without an index is one for each cell of an array.
+const MAX_CHANGES: usize = 1 << 20;
+
+/// Room for changes of a request.
+struct Room(usize);
+
+impl Room {
+    const ALL: Self = Self(MAX_CHANGES);
+
+    /// Checks an update against the pipeline; a change of a digest is kept with the digests.
+    fn change(
+        &mut self,
+        pipeline: &Pipeline,
+        update: &UpdateMessage,
+        digests: &mut Digests,
+    ) -> Result<Vec<Update>> {
+        let updates = match change(pipeline, update)? {
+            Change::Switch(updates) => updates,
+            Change::Digest { kind, id, config } => {
+                digests.change(kind, id, config)?;
+                Vec::new()
+            }
+        };
+        let Some(left) = self.0.checked_sub(updates.len()) else {
+            let what = format!(
+                "the request changes more than {MAX_CHANGES} entries and cells: make several of it"
+            );
+            return Err(Refusal::new(Code::ResourceExhausted, what));
+        };
+        self.0 = left;
+        Ok(updates)
+    }
+}
 
 impl Shared {
     pub(super) async fn write(&self, request: WriteRequest) -> std::result::Result<(), Status> {
@@ -54,16 +88,11 @@ impl Shared {
         request: &WriteRequest,
         digests: &mut Digests,
     ) -> Result<Vec<Result<()>>> {
-        let mut batch = Vec::new();
-        for update in &request.updates {
-            batch.push(match change(pipeline, update) {
-                Ok(Change::Switch(updates)) => Ok(updates),
-                Ok(Change::Digest { kind, id, config }) => {
-                    digests.change(kind, id, config).map(|()| Vec::new())
-                }
-                Err(refusal) => Err(refusal),
-            });
-        }
+        let mut room = Room::ALL;
+        let updates = request.updates.iter();
+        let batch: Vec<_> = updates
+            .map(|update| room.change(pipeline, update, digests))
+            .collect();
         let make = move |plane: &mut Plane, now| {
             let Some(switch) = target(plane) else {
                 return Err(Refusal::new(Code::FailedPrecondition, "no pipeline is set"));
@@ -86,15 +115,9 @@ impl Shared {
     ) -> Result<Vec<Result<()>>> {
         let before = digests.clone();
         let (mut batch, mut of) = (Vec::new(), Vec::new());
-        let mut refused = None;
+        let (mut refused, mut room) = (None, Room::ALL);
         for (at, update) in request.updates.iter().enumerate() {
-            let made = change(pipeline, update).and_then(|change| match change {
-                Change::Switch(updates) => Ok(updates),
-                Change::Digest { kind, id, config } => {
-                    digests.change(kind, id, config).map(|()| Vec::new())
-                }
-            });
-            match made {
+            match room.change(pipeline, update, digests) {
                 Ok(updates) => {
                     of.extend(updates.iter().map(|_| at));
                     batch.extend(updates);

@@ -4,7 +4,7 @@ use crate::bench::{Bench, exact, insert, modify, of, station};
 use linerate_p4_runtime::proto::p4::v1::stream_message_request::Update as Request;
 use linerate_p4_runtime::proto::p4::v1::write_request::Atomicity;
 use linerate_p4_runtime::proto::p4::v1::{
-    ActionProfileGroup, ActionProfileMember, CounterEntry, Entity, MeterEntry,
+    ActionProfileGroup, ActionProfileMember, CounterData, CounterEntry, Entity, MeterEntry,
     PacketReplicationEngineEntry, RegisterEntry, TableEntry, Update, ValueSetEntry,
     entity::Entity as Kind,
 };
@@ -139,6 +139,60 @@ fn large_batches_and_messages_are_refused() {
     assert_eq!(large.code(), Some(Code::OutOfRange));
     let error = client.read(vec![Entity::default()]).unwrap_err();
     assert_eq!(error.refused()[0].code, Code::InvalidArgument);
+}
+
+/// An update without an index is one for each cell: some thousands of them would be memory for millions of changes.
+#[test]
+fn a_request_that_changes_cells_without_bound_is_refused() {
+    let bench = Bench::new();
+    let mut client = bench.primary();
+    let before = state(&client);
+    let cells = read_cells(&bench, &client);
+    let all = modify(Kind::CounterEntry(CounterEntry {
+        counter_id: cells.0,
+        data: Some(CounterData {
+            packet_count: 7,
+            byte_count: 7,
+        }),
+        ..CounterEntry::default()
+    }));
+    let fit = (1 << 20) / cells.1;
+    let beyond = format!("number {}: the request changes more than", fit + 1);
+    let mut refused = |atomicity| {
+        let written = client.write(vec![all.clone(); fit + 1], atomicity);
+        let error = written.unwrap_err();
+        assert_eq!(error.code(), Some(Code::Unknown), "{error}");
+        error.to_string()
+    };
+    let said = refused(Atomicity::RollbackOnError);
+    assert!(said.contains(&beyond), "{said}");
+    let said = refused(Atomicity::ContinueOnError);
+    assert!(said.contains(&beyond) && said.contains(": 1 of "), "{said}");
+    let undo = modify(Kind::CounterEntry(CounterEntry {
+        counter_id: cells.0,
+        data: Some(CounterData::default()),
+        ..CounterEntry::default()
+    }));
+    assert_ne!(state(&client), before, "those that fit were made");
+    assert_eq!(crate::bench::write(&mut client, undo), Code::Ok);
+    assert_eq!(state(&client), before);
+}
+
+/// The largest array of counters, and its cells.
+fn read_cells(bench: &Bench, client: &Client) -> (u32, usize) {
+    let all = bench.schema.counters.values();
+    let arrays = all.filter(|counter| counter.table.is_none());
+    let arrays = arrays.map(|counter| {
+        let all = CounterEntry {
+            counter_id: counter.id,
+            ..CounterEntry::default()
+        };
+        let cells = client.read(vec![of(Kind::CounterEntry(all))]);
+        (counter.id, cells.expect("its cells").len())
+    });
+    arrays
+        .max_by_key(|(_, cells)| *cells)
+        .expect("a counter array")
 }
 
 #[test]
