@@ -7,6 +7,8 @@
 
 mod client;
 mod convert;
+#[cfg(any(test, feature = "_fuzzing"))]
+pub mod fuzzing;
 mod info;
 pub mod proto;
 mod refusal;

@@ -3,6 +3,9 @@
 use linerate_p4::Program;
 use linerate_p4::generate::ALL;
 use linerate_p4_runtime::check_p4info;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::fs;
 use std::path::Path;
 
@@ -48,4 +51,45 @@ fn every_program_of_ours_has_its_own_p4info() {
         checked += 1;
     }
     assert!(checked >= 17, "{checked} programs");
+}
+
+/// Bytes changed, cut off or repeated: refused with words, or bound.
+#[test]
+fn a_damaged_p4info_is_refused_with_words_or_fits() {
+    let json = include_bytes!("../../../p4/control_plane/control_plane.json");
+    let info = include_bytes!("../../../p4/control_plane/control_plane.p4info.txt");
+    let program = Program::from_json(json).unwrap();
+    let parsed = linerate_p4_runtime::parse_p4info(info).unwrap();
+    let forms = [info.to_vec(), prost::Message::encode_to_vec(&parsed)];
+    let changes = proptest::collection::vec((any::<Index>(), any::<u8>()), 0..4);
+    let damaged = (0..forms.len(), changes, any::<Index>(), any::<bool>());
+    let config = Config {
+        cases: 1500,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let counts = std::cell::RefCell::new((0, 0));
+    let mut runner = TestRunner::new_with_rng(config, random);
+    let run = runner.run(&damaged, |(form, changes, end, cut)| {
+        let mut bytes = forms[form].clone();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if cut {
+            bytes.truncate(end.index(bytes.len()));
+        }
+        match check_p4info(&program, &bytes) {
+            Ok(()) => counts.borrow_mut().0 += 1,
+            Err(error) => {
+                prop_assert!(!error.to_string().is_empty());
+                counts.borrow_mut().1 += 1;
+            }
+        }
+        Ok(())
+    });
+    run.unwrap();
+    let (fits, refused) = counts.into_inner();
+    assert!(fits > 30 && refused > 300, "{fits} {refused}");
 }

@@ -1,6 +1,7 @@
 //! The programs in `p4/`: each with its packet tests, and here what packet tests cannot say: time, digests, and what a
 //! control plane reads.
 
+mod hostile;
 mod learning;
 mod meters;
 mod program;
