@@ -34,6 +34,8 @@ enum Command {
     Table(control::TableCommand),
     /// Print what the counters of a switch that speaks P4Runtime show.
     Counters(control::CountersArgs),
+    /// Measure entries and packets per second that a switch takes by P4Runtime.
+    Rate(control::RateArgs),
     /// Set the program of a switch that speaks P4Runtime.
     #[command(subcommand)]
     Pipeline(control::PipelineCommand),
@@ -60,6 +62,7 @@ pub fn main() -> ExitCode {
         Command::Cost(args) => cost::run(args),
         Command::Table(command) => control::table(command),
         Command::Counters(args) => control::counters(args),
+        Command::Rate(args) => control::rate(args),
         Command::Pipeline(command) => control::pipeline(command),
         Command::Replay(args) => replay::run(args),
         Command::Show(args) => show::run(args),

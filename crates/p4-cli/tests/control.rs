@@ -1,19 +1,36 @@
-//! `linerate p4 table`, `counters` and `pipeline` with a switch that serves P4Runtime.
+//! `linerate p4 table`, `counters`, `pipeline` and `rate` with a switch that serves P4Runtime.
 
 use linerate_p4::{DataPlane, Job, Plane, Program};
 use linerate_p4_runtime::{Options, Pipelines, Server, serve};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
-/// A switch without ports that does its jobs at once.
-struct Portless(Mutex<Plane>);
+/// A switch without ports but that to controllers, which does its jobs at once.
+struct Portless {
+    plane: Mutex<Plane>,
+    to_controllers: SyncSender<Vec<u8>>,
+}
+
+/// That of controllers.
+const CPU_PORT: u32 = 510;
 
 impl DataPlane for Portless {
     fn run(&self, job: Job) {
-        job(&mut self.0.lock().expect("the plane"), 0);
+        let mut plane = self.plane.lock().expect("the plane");
+        job(&mut plane, 0);
+        while let Some((port, frame)) = plane.next_injected() {
+            let switch = plane.switch.as_mut().expect("a program");
+            switch.process(port, &frame, 0, &mut |port, frame| {
+                if port == CPU_PORT {
+                    self.to_controllers
+                        .try_send(frame.to_vec())
+                        .expect("room for a packet");
+                }
+            });
+        }
     }
 }
 
@@ -33,9 +50,11 @@ fn server(with_program: bool) -> (Server, String) {
         Pipelines::new(&p4info, loaded, program, &options).expect("its P4Info")
     });
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let plane = Arc::new(Portless(Mutex::new(Plane::default())));
-    // Nothing leaves at the CPU port here.
-    let (_, packets) = sync_channel(1);
+    let (to_controllers, packets) = sync_channel(64);
+    let plane = Arc::new(Portless {
+        plane: Mutex::new(Plane::default()),
+        to_controllers,
+    });
     let server = serve(listener, plane, packets, options, first).expect("a server");
     let address = server.address().to_string();
     (server, address)
@@ -172,4 +191,64 @@ fn what_goes_wrong_is_said_with_its_exit_code() {
     let gone = run(&["table", "list", at]);
     assert_eq!(gone.status.code(), Some(5));
     assert!(String::from_utf8_lossy(&gone.stderr).contains("no P4Runtime switch answers at"));
+}
+
+#[test]
+fn rates_of_entries_and_packets_are_measured_on_a_switch_that_may_lose_its_program() {
+    let (_server, address) = server(true);
+    let at = address.as_str();
+    done(&["table", "add", at, "routes dst:10.0.0.0/8 counted(3)"]);
+    let short = ["rate", at, "--entries", "10", "--rounds", "2", "--json"];
+    let refused = run(&short);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--replace"));
+    assert!(done(&["table", "list", at, "routes"]).contains("1 of 1024"));
+
+    let said = done(&[&short[..], &["--replace"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&said).expect("a document");
+    let packets = &json["packets"];
+    assert_eq!(packets["sent"], packets["returned"], "{packets}");
+    assert_eq!(packets["sent"], 2 * (200 + 2000), "{packets}");
+    let rows = json["control_plane"].as_array().expect("rows");
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        let operations = row["operations"].as_array().expect("operations");
+        assert_eq!(operations.len(), 7);
+        let has_rate = |one: &serde_json::Value| one["entries_per_s"].as_f64() > Some(0.0);
+        assert!(operations.iter().all(has_rate), "{row}");
+    }
+}
+
+/// A status has room for what became of some hundred entries; of more, the first that was refused is named.
+#[test]
+fn one_bad_entry_of_many_in_a_csv_file_is_named_and_none_is_added() {
+    let (_server, address) = server(true);
+    let at = address.as_str();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("routes.csv");
+    let row = |number: u32| {
+        format!(
+            "routes,10.{}.{}.0/24,counted(3)\n",
+            number >> 8,
+            number & 255
+        )
+    };
+    let write = |numbers: &mut dyn Iterator<Item = u32>| {
+        let rows: String = numbers.map(row).collect();
+        std::fs::write(&path, format!("table,ipv4.dst,action\n{rows}")).expect("a file");
+    };
+    let file = path.to_string_lossy();
+    let add = ["table", "add", at, "--entries", &file];
+    write(&mut (0..600).chain([7]));
+    let refused = run(&add);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(5), "{error}");
+    assert!(
+        error.contains("number 601: the entry exists already"),
+        "{error}"
+    );
+    assert!(done(&["table", "list", at, "routes"]).contains("0 of 1024"));
+    write(&mut (0..600));
+    assert!(done(&add).contains("600 entries added"));
+    assert!(done(&["table", "list", at, "routes"]).contains("600 of 1024"));
 }

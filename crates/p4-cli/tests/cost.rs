@@ -3,6 +3,7 @@
 use linerate_p4::Program;
 use linerate_p4_runtime::check_p4info;
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
 fn cost(arguments: &[&str]) -> Output {
@@ -102,4 +103,44 @@ fn an_unknown_factor_is_refused_and_the_known_ones_are_listed() {
             .lines()
             .any(|line| line.starts_with("recirculate "))
     );
+}
+
+/// A shell of this host stands in for that of another one.
+#[test]
+fn another_host_s_costs_are_measured_there_and_told_beside_those_here() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let ssh = folder.path().join("ssh");
+    let script = "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n";
+    std::fs::write(&ssh, script).expect("a file");
+    std::fs::set_permissions(&ssh, std::fs::Permissions::from_mode(0o700)).expect("its mode");
+    let there = folder.path().join("there");
+    std::fs::create_dir(&there).expect("a folder");
+    let measured = Command::new(env!("CARGO_BIN_EXE_linerate-p4"))
+        .args(["cost", "--quick", "--json", "--factor", "masks-last"])
+        .args(["--factor", "checksum", "--on", "ssh://switch.example"])
+        .env("PATH", format!("{}:/usr/bin:/bin", folder.path().display()))
+        .env("TMPDIR", &there)
+        .env_remove("XDG_RUNTIME_DIR")
+        .output()
+        .expect("the program starts");
+    let error = text(&measured.stderr);
+    assert_eq!(measured.status.code(), Some(0), "{error}");
+    let document: Value = serde_json::from_slice(&measured.stdout).expect("JSON");
+    assert_eq!(document["factors"].as_array().map(Vec::len), Some(2));
+    let mut left = std::fs::read_dir(&there).expect("the folder");
+    assert!(left.next().is_none(), "something is left there");
+
+    let costs = folder.path().join("costs.json");
+    std::fs::write(&costs, &measured.stdout).expect("a file");
+    let costs = costs.to_string_lossy();
+    let beside = ["--quick", "--factor", "masks-last", "--beside", &costs];
+    let told = cost(&beside);
+    let said = text(&told.stdout);
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    let row = said
+        .lines()
+        .find(|line| line.starts_with("masks-last "))
+        .expect("its line");
+    assert_eq!(row.matches('[').count(), 3, "{said}");
+    assert!(said.contains("there, times"), "{said}");
 }

@@ -139,12 +139,63 @@ fn what_is_wrong_with_the_input_is_said_with_its_exit_code() {
         (&["test", "swap.json"], 2, "--stf"),
         (&["frobnicate"], 2, "frobnicate"),
     ];
+    refused(path, cases);
+}
+
+/// Each command ends with its code and these words.
+fn refused(path: &Path, cases: &[(&[&str], i32, &str)]) {
     for (arguments, code, words) in cases {
         let output = run(path, arguments);
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(*code), "{arguments:?}: {error}");
         assert!(error.contains(words), "{arguments:?}: {error}");
     }
+}
+
+#[test]
+fn what_is_too_long_or_of_another_architecture_is_refused() {
+    let folder = folder();
+    let path = folder.path();
+    // As large as ten million entries are.
+    for name in ["long.json", "long.stf"] {
+        let file = fs::File::create(path.join(name)).expect("a file");
+        file.set_len(500_000_000).expect("a sparse file");
+    }
+    let other = SWAP.replace("\"parser\"", "\"ingress_parser\"");
+    fs::write(path.join("psa.json"), other).expect("a file");
+    refused(
+        path,
+        &[
+            (&["test", "psa.json", "--stf", "good.stf"], 3, "PSA"),
+            (
+                &["test", "long.json", "--stf", "good.stf"],
+                3,
+                "cannot read long.json: ",
+            ),
+            (
+                &["test", "swap.json", "--stf", "long.stf"],
+                3,
+                "cannot read long.stf: ",
+            ),
+            (
+                &[
+                    "run",
+                    "swap.json",
+                    "--entries",
+                    "long.stf",
+                    "--port",
+                    "eth0",
+                ],
+                3,
+                "cannot read long.stf: ",
+            ),
+            (
+                &["run", "swap.json", "--max-entries", "0", "--port", "eth0"],
+                2,
+                "--max-entries",
+            ),
+        ],
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! `linerate p4 run` with a controller: packets obey what it writes. Run as root with `--ignored`.
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
 use linerate_model::Clock as _;
 use linerate_p4_runtime::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
@@ -17,6 +17,7 @@ use linerate_testkit::namespaces::{Case, namespace_main, not_run};
 use std::io::{IoSlice, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 const CASES: &[Case] = &[
@@ -25,8 +26,16 @@ const CASES: &[Case] = &[
         run: packets_obey_a_controller,
     },
     Case {
+        name: "batches_are_seen_whole_while_packets_flow",
+        run: batches_are_seen_whole_while_packets_flow,
+    },
+    Case {
         name: "on_another_host_it_ends_with_this_command_and_leaves_nothing",
         run: on_another_host_it_ends_with_this_command_and_leaves_nothing,
+    },
+    Case {
+        name: "it_stays_while_it_is_idle_and_ends_once_nobody_is_heard",
+        run: it_stays_while_it_is_idle_and_ends_once_nobody_is_heard,
     },
     Case {
         name: "what_another_host_lacks_is_told_and_nothing_is_left_there",
@@ -96,6 +105,124 @@ fn packets_obey_a_controller() {
     let counted: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
     assert_eq!(counted["ports"][1]["name"], "t1", "{said}");
     assert_eq!(counted["ports"][1]["sent"], 1, "{said}");
+}
+
+/// Each batch changes two routes. Packets take them by turns, and keep their order: none may be treated by an older batch than
+/// one before it, nor than the last that was answered before it was sent.
+#[expect(clippy::too_many_lines, reason = "one story, step by step")]
+fn batches_are_seen_whole_while_packets_flow() {
+    if !has_admin_capability() {
+        not_run("needs root");
+    }
+    let _own = NetNamespace::unshare().unwrap();
+    let mut netlink = Netlink::new().unwrap();
+    let loopback = index(&mut netlink, "lo");
+    netlink.set_up(loopback).unwrap();
+    let serves = ["--p4runtime", "--ask"];
+    let mut switch = started(&[&["--port", "t0,tap", "--port", "t1,tap"], &serves[..]].concat());
+    let ports = interfaces(&mut netlink);
+    let mut client = connected();
+    client.become_primary("", 1).unwrap();
+    let p4info = parse_p4info(P4INFO).unwrap();
+    let schema = Schema::new(&p4info).unwrap();
+    let pipeline = Some((p4info, PROGRAM.to_vec()));
+    client
+        .set_pipeline(Action::VerifyAndCommit, pipeline, None)
+        .unwrap();
+    let batch = |kind, version| NETWORKS.map(|first| route_by(&schema, first, version, kind));
+    let mut write = |kind, version| {
+        let updates = batch(kind, version).to_vec();
+        client.write(updates, Atomicity::DataplaneAtomic).unwrap();
+    };
+    write(update::Type::Insert, 0);
+
+    let (next, over) = (AtomicU32::new(0), AtomicBool::new(false));
+    let (arrived, answered, took) = std::thread::scope(|scope| {
+        let sender = FrameSender::open(ports[0]).unwrap();
+        let layout = RingLayout::new(2000, 16 << 20).unwrap();
+        let mut ring = PacketRing::open(ports[1], layout).unwrap();
+        let (next, over) = (&next, &over);
+        scope.spawn(move || {
+            while !over.load(Ordering::Acquire) {
+                let number = next.fetch_add(1, Ordering::AcqRel);
+                let frame = numbered(NETWORKS[number as usize % 2], number);
+                // What the interface has no room for is lost.
+                let _ = sender.send(&[IoSlice::new(&frame)]);
+            }
+        });
+        let receiver = scope.spawn(move || {
+            let (mut arrived, mut rests) = (Vec::new(), 0);
+            // The last are through once nothing has come for a while after the end.
+            while rests < 2000 {
+                let taken = ring.drain(64, |frame| arrived.extend(numbers(frame.bytes)));
+                let idle = taken == 0 && over.load(Ordering::Acquire);
+                rests = if idle { rests + 1 } else { 0 };
+                std::thread::yield_now();
+            }
+            arrived
+        });
+        let (mut answered, mut took) = (Vec::new(), Vec::new());
+        for version in 1..=BATCHES {
+            let asked = MonoClock.now();
+            write(update::Type::Modify, version);
+            took.push(MonoClock.now().saturating_since(asked));
+            // Whatever has a larger number is sent after the answer.
+            answered.push((next.load(Ordering::Acquire), version));
+        }
+        over.store(true, Ordering::Release);
+        (receiver.join().unwrap(), answered, took)
+    });
+    let (mut newest, mut due) = (0, answered.iter().peekable());
+    for (number, version) in &arrived {
+        while let Some((_, wanted)) = due.next_if(|(from, _)| from <= number) {
+            newest = newest.max(*wanted);
+        }
+        assert!(
+            *version >= newest,
+            "packet {number}: {version} after {newest}"
+        );
+        newest = *version;
+    }
+    let versions: std::collections::BTreeSet<_> =
+        arrived.iter().map(|(_, version)| version).collect();
+    assert!(
+        versions.len() > 20,
+        "traffic met {} batches",
+        versions.len()
+    );
+    drop(switch.stdin.take());
+    assert!(switch.wait_with_output().unwrap().status.success());
+    let mut took = took;
+    took.sort();
+    let sent = next.load(Ordering::Relaxed);
+    println!(
+        "{BATCHES} batches while packets flow: answered after {:?} (median), {:?} at most; {sent} packets sent, {} arrived, each batch whole",
+        took[took.len() / 2],
+        took[took.len() - 1],
+        arrived.len()
+    );
+}
+
+const BATCHES: u16 = 400;
+/// First bytes of the two networks' addresses.
+const NETWORKS: [u8; 2] = [10, 11];
+
+/// A packet to one of the networks, with its number behind what the router parses.
+fn numbered(network: u8, number: u32) -> Vec<u8> {
+    let mut frame = frame();
+    // The checksum makes up for the address.
+    frame[24] -= network - 10;
+    frame[30] = network;
+    frame[56..].copy_from_slice(&number.to_be_bytes());
+    frame
+}
+
+/// A routed packet's number, and the version of the batch that it was routed by.
+fn numbers(frame: &[u8]) -> Option<(u32, u16)> {
+    let routed = frame.len() == 60 && frame[..2] == [0x0a, 0];
+    let version = u16::from_be_bytes([frame[4], frame[5]]);
+    let number = u32::from_be_bytes(frame[56..60].try_into().ok()?);
+    routed.then_some((number, version))
 }
 
 /// A shell of this host stands in for that of another one.
@@ -175,6 +302,38 @@ fn on_another_host_it_ends_with_this_command_and_leaves_nothing() {
     }
 }
 
+/// As on a host whose connection falls silent without an end: empty lines keep it, and without them it ends by itself.
+fn it_stays_while_it_is_idle_and_ends_once_nobody_is_heard() {
+    if !has_admin_capability() {
+        not_run("needs root");
+    }
+    let _own = NetNamespace::unshare().unwrap();
+    let mut netlink = Netlink::new().unwrap();
+    let program = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../p4/cross_connect/cross_connect.json"
+    );
+    let ports = ["--port", "t0,tap", "--port", "t1,tap"];
+    let silent = ["--ask", "--until-silent", "2"];
+    let mut switch = started(&[&[program], &ports[..], &silent].concat());
+    interfaces(&mut netlink);
+    let mut input = switch.stdin.take().unwrap();
+    let idle = MonoClock.now().after(Duration::from_secs(4));
+    while !has_passed(idle) {
+        input.write_all(b"\n").unwrap();
+        assert!(switch.try_wait().unwrap().is_none(), "it is heard of");
+    }
+    // A question is answered once; the input stays open.
+    input.write_all(b"counters\n").unwrap();
+    let ended = switch.wait_with_output().unwrap();
+    drop(input);
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(5), "{said}");
+    assert_eq!(said.lines().count(), 2, "{said}");
+    let gone = netlink.link_named(&InterfaceName::new("t0").unwrap());
+    assert!(gone.is_err());
+}
+
 /// A port that is not there, and a processor that linerate has no programs for: the reason, with the exit code of a host that
 /// lacks something.
 fn what_another_host_lacks_is_told_and_nothing_is_left_there() {
@@ -239,9 +398,15 @@ fn index(netlink: &mut Netlink, name: &str) -> InterfaceIndex {
 
 /// A route of the program's packet test.
 fn route(schema: &Schema) -> Update {
+    route_by(schema, 10, 0x11, update::Type::Insert)
+}
+
+/// A route of the network whose addresses begin with this byte; the next hop's address tells the version.
+fn route_by(schema: &Schema, network: u8, version: u16, kind: update::Type) -> Update {
+    let [high, low] = version.to_be_bytes();
     let route = schema.actions.values().find(|known| known.alias == "route");
     let route = route.unwrap();
-    let values: [&[u8]; 3] = [&[0x0a, 0, 0, 0, 0, 0x11], &[0x0a, 0, 0, 0, 0, 1], &[1]];
+    let values: [&[u8]; 3] = [&[0x0a, 0, 0, 0, high, low], &[0x0a, 0, 0, 0, 0, 1], &[1]];
     let parameters = route.parameters.iter().zip(values);
     let does = p4::Action {
         action_id: route.id,
@@ -253,7 +418,7 @@ fn route(schema: &Schema) -> Update {
             .collect(),
     };
     let prefix = field_match::Lpm {
-        value: vec![10, 0, 0, 0],
+        value: vec![network, 0, 0, 0],
         prefix_len: 8,
     };
     let entry = TableEntry {
@@ -268,7 +433,7 @@ fn route(schema: &Schema) -> Update {
         ..TableEntry::default()
     };
     Update {
-        r#type: update::Type::Insert as i32,
+        r#type: kind as i32,
         entity: Some(Entity {
             entity: Some(entity::Entity::TableEntry(entry)),
         }),

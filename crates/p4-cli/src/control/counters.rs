@@ -1,13 +1,15 @@
-//! `linerate p4 counters`.
+//! `linerate p4 counters`: what was counted, and what meters allow.
 
 use super::{Switch, failed, schema};
 use crate::print;
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_p4_runtime::proto::p4::config::v1::meter_spec::Unit;
 use linerate_p4_runtime::proto::p4::v1::{
-    CounterData, CounterEntry, DirectCounterEntry, Entity, TableEntry, entity::Entity as Entities,
+    CounterData, CounterEntry, DirectCounterEntry, DirectMeterEntry, Entity, MeterConfig,
+    MeterEntry, TableEntry, entity::Entity as Entities,
 };
-use linerate_p4_runtime::{Client, Code, Schema, describe};
+use linerate_p4_runtime::{Client, Code, EntryWords, Schema, describe};
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -28,6 +30,15 @@ struct Count {
     /// The cell's index, or the entry's key.
     of: String,
     data: CounterData,
+}
+
+/// What one cell, or one entry, allows.
+struct Meter {
+    /// The meter, or the table.
+    name: String,
+    of: String,
+    unit: &'static str,
+    config: MeterConfig,
 }
 
 pub(crate) fn run(args: &CountersArgs) -> Result<ExitCode, Failure> {
@@ -51,6 +62,7 @@ pub(crate) fn run(args: &CountersArgs) -> Result<ExitCode, Failure> {
         };
         counts.extend(read(&client, &schema, wanted)?);
     }
+    let meters = meters(&client, &schema)?;
     if !args.all {
         counts.retain(|count| count.data != CounterData::default());
     }
@@ -58,22 +70,99 @@ pub(crate) fn run(args: &CountersArgs) -> Result<ExitCode, Failure> {
         let counts = counts.iter().map(|count| {
             json!({"counter": count.name, "of": count.of, "packets": count.data.packet_count, "bytes": count.data.byte_count})
         });
-        format!("{:#}\n", json!({"counters": counts.collect::<Vec<_>>()}))
+        let meters = meters.iter().map(|meter| {
+            let MeterConfig { cir, cburst, pir, pburst, .. } = meter.config;
+            json!({
+                "meter": meter.name, "of": meter.of, "unit": meter.unit, "committed": cir, "committed_burst": cburst,
+                "peak": pir, "peak_burst": pburst,
+            })
+        });
+        format!(
+            "{:#}\n",
+            json!({"counters": counts.collect::<Vec<_>>(), "meters": meters.collect::<Vec<_>>()})
+        )
     } else {
-        text(&schema, &counts)
+        text(&schema, &counts, &meters)
     })?;
     Ok(ExitCode::Done)
 }
 
-fn read(client: &Client, schema: &Schema, wanted: Entities) -> Result<Vec<Count>, Failure> {
+/// Everything that matches, or nothing where the switch cannot read it: some cannot read what belongs to the entries of a
+/// whole table.
+fn entities(client: &Client, wanted: Entities) -> Result<Vec<Entity>, Failure> {
     let found = client.read(vec![Entity {
         entity: Some(wanted),
     }]);
-    let found = match found {
-        // Some switches cannot read the direct counters of a whole table.
-        Err(error) if error.code() == Some(Code::Unimplemented) => Vec::new(),
-        found => found.map_err(|error| failed(&error))?,
+    match found {
+        Err(error) if error.code() == Some(Code::Unimplemented) => Ok(Vec::new()),
+        found => found.map_err(|error| failed(&error)),
+    }
+}
+
+/// The key of an entry, with its priority.
+fn key(words: &EntryWords) -> String {
+    let key: Vec<_> = words
+        .key
+        .iter()
+        .map(|(name, value)| format!("{name}:{value}"))
+        .collect();
+    let priority = words
+        .priority
+        .map_or(String::new(), |priority| format!("{priority} "));
+    let key = if key.is_empty() {
+        "*".to_owned()
+    } else {
+        key.join(" ")
     };
+    format!("{priority}{key}")
+}
+
+/// The meters that are set.
+fn meters(client: &Client, schema: &Schema) -> Result<Vec<Meter>, Failure> {
+    let mut meters = Vec::new();
+    for meter in schema.meters.values() {
+        let wanted = match meter.table {
+            Some(table_id) => Entities::DirectMeterEntry(DirectMeterEntry {
+                table_entry: Some(TableEntry {
+                    table_id,
+                    ..TableEntry::default()
+                }),
+                ..DirectMeterEntry::default()
+            }),
+            None => Entities::MeterEntry(MeterEntry {
+                meter_id: meter.id,
+                ..MeterEntry::default()
+            }),
+        };
+        let unit = match meter.meter_unit {
+            Unit::Bytes => "B",
+            Unit::Packets | Unit::Unspecified => "packets",
+        };
+        let one = |entity: Entity| match entity.entity? {
+            Entities::MeterEntry(entry) => Some(Meter {
+                name: meter.name.clone(),
+                of: entry.index?.index.to_string(),
+                unit,
+                config: entry.config?,
+            }),
+            Entities::DirectMeterEntry(entry) => {
+                let words = describe(schema, &entry.table_entry?);
+                Some(Meter {
+                    of: key(&words),
+                    name: words.table,
+                    unit,
+                    config: entry.config?,
+                })
+            }
+            _ => None,
+        };
+        meters.extend(entities(client, wanted)?.into_iter().filter_map(one));
+    }
+    Ok(meters)
+}
+
+fn read(client: &Client, schema: &Schema, wanted: Entities) -> Result<Vec<Count>, Failure> {
+    let found = entities(client, wanted)?;
     let count = |entity: Entity| match entity.entity? {
         Entities::CounterEntry(entry) => Some(Count {
             name: schema.counters.get(&entry.counter_id)?.name.clone(),
@@ -82,22 +171,9 @@ fn read(client: &Client, schema: &Schema, wanted: Entities) -> Result<Vec<Count>
         }),
         Entities::DirectCounterEntry(entry) => {
             let words = describe(schema, &entry.table_entry?);
-            let key: Vec<_> = words
-                .key
-                .iter()
-                .map(|(name, value)| format!("{name}:{value}"))
-                .collect();
-            let priority = words
-                .priority
-                .map_or(String::new(), |priority| format!("{priority} "));
-            let key = if key.is_empty() {
-                "*".to_owned()
-            } else {
-                key.join(" ")
-            };
             Some(Count {
+                of: key(&words),
                 name: words.table,
-                of: format!("{priority}{key}"),
                 data: entry.data?,
             })
         }
@@ -106,20 +182,38 @@ fn read(client: &Client, schema: &Schema, wanted: Entities) -> Result<Vec<Count>
     Ok(found.into_iter().filter_map(count).collect())
 }
 
-fn text(schema: &Schema, counts: &[Count]) -> String {
-    if schema.counters.is_empty() {
-        return "the program has no counters\n".to_owned();
-    }
-    if counts.is_empty() {
-        return "nothing counted yet; --all shows what is 0 too\n".to_owned();
-    }
+fn text(schema: &Schema, counts: &[Count], meters: &[Meter]) -> String {
     let mut text = String::new();
+    if schema.counters.is_empty() {
+        text.push_str("the program has no counters\n");
+    } else if counts.is_empty() {
+        text.push_str("nothing counted yet; --all shows what is 0 too\n");
+    }
     for count in counts {
         let (packets, bytes) = (count.data.packet_count, count.data.byte_count);
         let _ = writeln!(
             text,
             "{} [{}]: {packets} packets, {bytes} B",
             count.name, count.of
+        );
+    }
+    for Meter {
+        name,
+        of,
+        unit,
+        config,
+    } in meters
+    {
+        let MeterConfig {
+            cir,
+            cburst,
+            pir,
+            pburst,
+            ..
+        } = config;
+        let _ = writeln!(
+            text,
+            "{name} [{of}]: meter of {cir} {unit}/s (burst {cburst}), peak {pir} {unit}/s (burst {pburst})"
         );
     }
     text

@@ -2,6 +2,7 @@
 
 mod counters;
 mod pipeline;
+mod rate;
 mod table;
 
 use crate::files;
@@ -69,6 +70,7 @@ pub(crate) enum PipelineCommand {
 }
 
 pub(crate) use counters::{CountersArgs, run as counters};
+pub(crate) use rate::{RateArgs, run as rate};
 
 pub(crate) fn table(command: &TableCommand) -> Result<ExitCode> {
     match command {

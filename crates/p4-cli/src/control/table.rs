@@ -32,7 +32,8 @@ pub(crate) struct ChangeArgs {
     /// An entry: TABLE [PRIORITY] FIELD:VALUE… ACTION(PARAMETER:VALUE,…), such as routes ipv4.dst:10.0.0.0/8 'send(port:3)'.
     #[arg(value_name = "ENTRY", required_unless_present = "entries")]
     entry: Vec<String>,
-    /// Entries: JSON as list --json prints it, or lines `add` and `setdefault` as in an STF test.
+    /// Entries: JSON as list --json prints it, CSV (columns table, priority, action, and the fields of keys), or lines `add` and
+    /// `setdefault` as in an STF test.
     #[arg(long, value_name = "FILE", conflicts_with = "entry")]
     entries: Option<PathBuf>,
 }

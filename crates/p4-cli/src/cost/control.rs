@@ -13,19 +13,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Entries that are written and taken away again; a batch has all of them.
-const ENTRIES: u32 = 1000;
+pub(crate) const ENTRIES: u32 = 1000;
 const FAMILIES: [&str; 3] = ["entries-exact", "entries-lpm", "entries-ternary"];
-const FILLS: [u32; 3] = [1_000, 10_000, 100_000];
+pub(crate) const FILLS: [u32; 3] = [1_000, 10_000, 100_000];
+
+/// The kinds of tables that are written to.
+pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
+    FAMILIES.into_iter().filter_map(Family::find)
+}
 
 /// What is timed, in this order in every round.
 #[derive(Debug, Clone, Copy)]
-enum Operation {
+pub(crate) enum Operation {
     Write(UpdateKind, Pace),
     ReadAll,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Pace {
+pub(crate) enum Pace {
     OneByOne,
     Batch,
 }
@@ -60,7 +65,7 @@ const OPERATIONS: [(&str, Operation); 7] = [
 
 /// A kind of table with so many entries.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(crate) struct Row {
     family: &'static str,
     entries: u32,
     /// By operation, nanoseconds per entry of each round.
@@ -68,6 +73,26 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// Times each operation in each round; `once` gives the nanoseconds per entry of one.
+    pub(crate) fn measured<E>(
+        family: &Family,
+        entries: u32,
+        rounds: usize,
+        mut once: impl FnMut(Operation) -> Result<f64, E>,
+    ) -> Result<Self, E> {
+        let mut row = Self {
+            family: family.id,
+            entries,
+            rounds: Default::default(),
+        };
+        for _ in 0..rounds {
+            for (at, (_, operation)) in OPERATIONS.iter().enumerate() {
+                row.rounds[at].push(once(*operation)?);
+            }
+        }
+        Ok(row)
+    }
+
     fn estimate(&self, at: usize) -> Option<Estimate> {
         statistics::mean(&self.rounds[at], USUAL_CONFIDENCE).ok()
     }
@@ -82,20 +107,16 @@ pub(super) fn measure(
     clock: &mut impl FnMut() -> Duration,
 ) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
-    for family in FAMILIES.into_iter().filter_map(Family::find) {
+    for family in families() {
         for entries in FILLS.into_iter().filter(|fill| *fill <= effort.max_level) {
             let (mut switch, more) = filled(family, entries)?;
-            let mut row = Row {
-                family: family.id,
+            let once = |operation| once(&mut switch, &more, operation, clock);
+            rows.push(Row::measured(
+                family,
                 entries,
-                rounds: Default::default(),
-            };
-            for _ in 0..effort.sweeps * effort.rounds {
-                for (at, (_, operation)) in OPERATIONS.iter().enumerate() {
-                    row.rounds[at].push(once(&mut switch, &more, *operation, clock)?);
-                }
-            }
-            rows.push(row);
+                effort.sweeps * effort.rounds,
+                once,
+            )?);
         }
     }
     Ok(rows)
@@ -160,8 +181,8 @@ fn once(
     Ok(took.as_secs_f64() * 1e9 / f64::from(count))
 }
 
-/// For people.
-pub(super) fn text(rows: &[Row], effort: &Effort) -> String {
+/// For people. `subject` is who takes the entries, `what` the time that is meant.
+pub(crate) fn text(rows: &[Row], subject: &str, what: &str) -> String {
     let slowest = |at: usize| {
         let means = rows
             .iter()
@@ -171,7 +192,7 @@ pub(super) fn text(rows: &[Row], effort: &Effort) -> String {
     let mut text = String::new();
     if let (Some((one, single)), Some((other, batch))) = (slowest(0), slowest(3)) {
         text = format!(
-            "One core inserts at least {}entries/s one by one ({} with {} entries), {}entries/s in batches of {ENTRIES} ({} with {}).\n",
+            "{subject} inserts at least {}entries/s one by one ({} with {} entries), {}entries/s in batches of {ENTRIES} ({} with {}).\n",
             rate(single),
             one.family,
             one.entries,
@@ -182,8 +203,8 @@ pub(super) fn text(rows: &[Row], effort: &Effort) -> String {
     }
     let _ = write!(
         text,
-        "entries/s; mean of {} rounds. CPU time of this process: what P4Runtime and the network add is not in it.\n\n",
-        effort.sweeps * effort.rounds
+        "entries/s; mean of {} rounds. {what}\n\n",
+        rows.first().map_or(0, |row| row.rounds[0].len())
     );
     let mut head = vec!["table".to_owned(), "entries".to_owned()];
     head.extend(OPERATIONS.iter().map(|(name, _)| (*name).to_owned()));
@@ -203,7 +224,7 @@ pub(super) fn text(rows: &[Row], effort: &Effort) -> String {
 }
 
 /// As JSON, with every round.
-pub(super) fn document(rows: &[Row]) -> Vec<Value> {
+pub(crate) fn document(rows: &[Row]) -> Vec<Value> {
     let row = |row: &Row| {
         let operations = OPERATIONS.iter().enumerate().map(|(at, (name, _))| {
             let mean = row.estimate(at);

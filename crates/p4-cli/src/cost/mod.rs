@@ -1,8 +1,10 @@
 //! `linerate p4 cost`: what a packet and what one more of each construct takes of a core.
 
-mod control;
+mod compare;
+pub(crate) mod control;
 mod document;
 mod estimate;
+mod far;
 mod measure;
 mod words;
 
@@ -27,6 +29,12 @@ pub(crate) struct CostArgs {
     /// Measure entries written and read per second instead, by kind of table and its entries.
     #[arg(long, conflicts_with_all = ["factors", "write"])]
     control_plane: bool,
+    /// Measure on another host, `ssh://user@host`, or on an emulated board, `board://NAME`.
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["write", "beside"])]
+    on: Option<String>,
+    /// Tell the costs beside those of another target: what --json printed there.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["control_plane", "write", "json"])]
+    beside: Option<PathBuf>,
     /// Print JSON, with what every turn took.
     #[arg(long)]
     json: bool,
@@ -53,6 +61,10 @@ pub(crate) fn run(args: &CostArgs) -> Result<ExitCode> {
         return Ok(ExitCode::Done);
     }
     let families = families(&args.factors)?;
+    if let Some(place) = &args.on {
+        return far::run(args, place);
+    }
+    let other = args.beside.as_deref().map(compare::read).transpose()?;
     let effort = if args.quick {
         Effort::QUICK
     } else {
@@ -64,7 +76,11 @@ pub(crate) fn run(args: &CostArgs) -> Result<ExitCode> {
         print(&if args.json {
             document::text(&[], &rows, &effort)
         } else {
-            control::text(&rows, &effort)
+            control::text(
+                &rows,
+                "One core",
+                "CPU time of this process: what P4Runtime and the network add is not in it.",
+            )
         })?;
         return Ok(ExitCode::Done);
     }
@@ -72,8 +88,8 @@ pub(crate) fn run(args: &CostArgs) -> Result<ExitCode> {
         return write(folder, &families, &effort);
     }
     let effort = effort.shared(families.len());
-    let other = |error| Failure::new(ExitCode::Other, error);
-    let samples = measure::all(&families, &effort, &mut thread_cpu_time).map_err(other)?;
+    let failed = |error| Failure::new(ExitCode::Other, error);
+    let samples = measure::all(&families, &effort, &mut thread_cpu_time).map_err(failed)?;
     let measured = families.into_iter().zip(samples).map(|(family, samples)| {
         let levels: Vec<f64> = samples
             .levels
@@ -81,7 +97,7 @@ pub(crate) fn run(args: &CostArgs) -> Result<ExitCode> {
             .map(|level| place(family.scale, *level))
             .collect();
         let line = slope::line(&levels, &samples.sweeps());
-        let line = line.map_err(|error| other(format!("{}: {error}", family.id)))?;
+        let line = line.map_err(|error| failed(format!("{}: {error}", family.id)))?;
         Ok(Measured {
             family,
             samples,
@@ -89,10 +105,10 @@ pub(crate) fn run(args: &CostArgs) -> Result<ExitCode> {
         })
     });
     let measured = measured.collect::<Result<Vec<_>>>()?;
-    print(&if args.json {
-        document::text(&measured, &[], &effort)
-    } else {
-        words::text(&measured, &effort)
+    print(&match other {
+        Some(other) => compare::text(&measured, &other),
+        None if args.json => document::text(&measured, &[], &effort),
+        None => words::text(&measured, &effort),
     })?;
     Ok(ExitCode::Done)
 }

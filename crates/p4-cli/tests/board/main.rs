@@ -20,7 +20,7 @@ use linerate_sys::netns::enter_user_and_net_namespace;
 use linerate_testkit::namespaces::{Case, namespace_main};
 use programs::{ALL, PACKETS, Program, Reference};
 use std::collections::BTreeMap;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use wire::{Frames, Wire};
 
@@ -28,6 +28,10 @@ const CASES: &[Case] = &[
     Case {
         name: "programs_send_there_what_they_send_here",
         run: programs_send_there_what_they_send_here,
+    },
+    Case {
+        name: "the_cost_of_every_construct_is_measured_there",
+        run: the_cost_of_every_construct_is_measured_there,
     },
     Case {
         name: "what_does_not_pass_at_full_speed_is_counted",
@@ -166,6 +170,28 @@ fn interval(values: &[f64]) -> String {
         "{median:.digits$} [{:.digits$}, {:.digits$}]",
         sorted[1], sorted[8]
     )
+}
+
+/// The whole cost study, short: every factor has its cost with an interval. They are printed.
+fn the_cost_of_every_construct_is_measured_there() {
+    let board = Board::up("p4-cost");
+    let measured = Command::new(env!("CARGO_BIN_EXE_linerate-p4"))
+        .args(["cost", "--quick", "--json", "--on", &board.place()])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&measured.stderr);
+    assert!(measured.status.success(), "{said}");
+    let document: serde_json::Value = serde_json::from_slice(&measured.stdout).unwrap();
+    assert_eq!(document["architecture"], "riscv64");
+    let factors = document["factors"].as_array().unwrap();
+    assert_eq!(factors.len(), linerate_p4::generate::ALL.len());
+    for factor in factors {
+        let [point, low, high] =
+            ["point", "low", "high"].map(|key| factor["each_ns"][key].as_f64().unwrap());
+        assert!(low <= point && point <= high, "{factor}");
+        println!("{}: {point:.0} [{low:.0}, {high:.0}] ns", factor["factor"]);
+    }
 }
 
 /// Sent as fast as this host can: each packet that the link took is in one place, the switch or the ring before it.

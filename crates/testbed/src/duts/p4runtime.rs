@@ -13,6 +13,7 @@ use linerate_model::dut::{DutChoice, DutCounters, DutFacts, DutWork};
 use linerate_model::exit::ExitCode;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
@@ -29,11 +30,19 @@ params! {
     P4INFO = "p4info": "FILE" ("needed with a pipeline"),
         "The program's P4Info, in text or binary form.";
     ENTRIES = "entries": "FILE" ("none"),
-        "Entries to add: JSON as of table list, or lines of a packet test (STF).";
+        "Entries to add: JSON as of table list, CSV, or lines of a packet test (STF).";
     DEVICE_ID = "device-id": "NUMBER" ("1"),
         "The number that it has at that address.";
     ELECTION_ID = "election-id": "NUMBER" ("1"),
         "Linerate's number as a controller; the largest one writes.";
+    TLS_CA = "tls-ca": "FILE" ("no encryption"),
+        "Certificates of whom the switch must have its own from, in PEM form.";
+    TLS_NAME = "tls-name": "NAME" ("the host of its address"),
+        "The name in the switch's certificate.";
+    TLS_CERT = "tls-cert": "FILE" ("none"),
+        "Certificate to show the switch.";
+    TLS_KEY = "tls-key": "FILE" ("needed with a certificate"),
+        "The certificate's private key.";
 }
 
 impl DutKind for P4Runtime {
@@ -67,6 +76,7 @@ impl DutKind for P4Runtime {
             address: need(DutChoice::ADDRESS, "give p4runtime://HOST:PORT")?,
             device: setup.number(DEVICE_ID, 0..=u32::MAX)?.unwrap_or(1),
             election: setup.number(ELECTION_ID, 1..=u32::MAX)?.unwrap_or(1),
+            tls: tls(setup)?,
         };
         let files = [PIPELINE, P4INFO, ENTRIES].map(|key| setup.file(key));
         let [pipeline, p4info, entries] = files;
@@ -95,14 +105,7 @@ impl DutKind for P4Runtime {
         if let Some(entries) = &entries {
             far.change("add", entries)?;
         }
-        let description = format!(
-            "P4Runtime switch at {}, {}, {} tables",
-            far.address,
-            runs.program
-                .as_deref()
-                .unwrap_or("a program without a name"),
-            runs.tables
-        );
+        let description = far.describe(&runs)?;
         let facts = DutFacts {
             choice: setup.choice.clone(),
             description,
@@ -119,6 +122,33 @@ impl DutKind for P4Runtime {
     }
 }
 
+/// How the connection is encrypted, as words of `linerate-p4`.
+fn tls(setup: &DutSetup) -> Result<Vec<OsString>> {
+    let mut words = Vec::new();
+    for key in [TLS_CA, TLS_CERT, TLS_KEY] {
+        let file = setup.file(key)?;
+        words.extend(
+            file.into_iter()
+                .flat_map(|file| [format!("--{key}").into(), file.into()]),
+        );
+    }
+    let name = setup.text(TLS_NAME).into_iter();
+    words.extend(name.flat_map(|name| [format!("--{TLS_NAME}").into(), name.into()]));
+    let lacks = |key: &str, other: &str| setup.text(key).is_some() && setup.text(other).is_none();
+    for (key, other) in [
+        (TLS_NAME, TLS_CA),
+        (TLS_CERT, TLS_CA),
+        (TLS_CERT, TLS_KEY),
+        (TLS_KEY, TLS_CERT),
+    ] {
+        if lacks(key, other) {
+            let value = setup.text(key).unwrap_or_default();
+            return Err(setup.refused(key, value, &format!("give {other} too")));
+        }
+    }
+    Ok(words)
+}
+
 /// What the switch says that it runs.
 #[derive(Debug, Deserialize)]
 struct Runs {
@@ -131,6 +161,30 @@ struct Runs {
 #[derive(Debug, Deserialize)]
 struct Counts {
     counters: Vec<Count>,
+    meters: Vec<Rates>,
+}
+
+/// A meter that is set, in what it counts.
+#[derive(Debug, Deserialize)]
+struct Rates {
+    meter: String,
+    of: String,
+    unit: String,
+    committed: u64,
+    peak: u64,
+}
+
+impl Rates {
+    fn words(&self) -> String {
+        let Self {
+            meter,
+            of,
+            unit,
+            committed,
+            peak,
+        } = self;
+        format!("meter {meter} [{of}] {committed} to {peak} {unit}/s")
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -147,6 +201,7 @@ struct Far {
     address: String,
     device: u32,
     election: u32,
+    tls: Vec<OsString>,
 }
 
 impl Far {
@@ -163,6 +218,7 @@ impl Far {
             .arg("--device-id")
             .arg(self.device.to_string());
         command.arg("--election-id").arg(self.election.to_string());
+        command.args(&self.tls);
         let step = || TestbedError::step(format!("running {} {}", SWITCH.name, words.join(" ")));
         let output = command.output().map_err(step())?;
         if output.status.success() {
@@ -181,6 +237,19 @@ impl Far {
                 said.to_owned()
             },
         })
+    }
+
+    /// What it runs. Meters bound what it forwards, so their rates belong to what is measured.
+    fn describe(&self, runs: &Runs) -> Result<String> {
+        let program = runs.program.as_deref();
+        let program = program.unwrap_or("a program without a name");
+        let (address, tables) = (&self.address, runs.tables);
+        let counted: Counts = self.ask(&["counters"], [])?;
+        let meters = counted.meters.iter().map(Rates::words);
+        let meters = meters.fold(String::new(), |all, meter| format!("{all}, {meter}"));
+        Ok(format!(
+            "P4Runtime switch at {address}, {program}, {tables} tables{meters}"
+        ))
     }
 
     /// Adds or deletes the entries of a file.
@@ -248,5 +317,53 @@ impl Drop for Switch {
     fn drop(&mut self) {
         // Only a fallback: a caller that wants the errors calls `close`.
         drop(self.leave());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup(params: &str) -> DutSetup {
+        let choice = format!("p4runtime,address=localhost:9559{params}");
+        DutSetup::new(choice.parse().unwrap())
+    }
+
+    #[test]
+    fn encryption_is_asked_for_by_the_words_of_the_program() {
+        // Any file will do.
+        let file = std::fs::canonicalize(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let file = file.join("Cargo.toml");
+        let file = file.to_str().unwrap();
+        assert!(tls(&setup("")).unwrap().is_empty());
+        let given = format!(",tls-ca={file},tls-name=switch,tls-cert={file},tls-key={file}");
+        let wanted = [
+            "--tls-ca",
+            file,
+            "--tls-cert",
+            file,
+            "--tls-key",
+            file,
+            "--tls-name",
+            "switch",
+        ];
+        assert_eq!(tls(&setup(&given)).unwrap(), wanted);
+        for lone in ["tls-name=a".to_owned(), format!("tls-cert={file}")] {
+            let refused = tls(&setup(&format!(",{lone}"))).unwrap_err().to_string();
+            assert!(refused.contains("give tls-ca too"), "{refused}");
+        }
+        let missing = tls(&setup(",tls-ca=/nowhere/ca.pem")).unwrap_err();
+        assert!(missing.to_string().contains("/nowhere/ca.pem"));
+    }
+
+    #[test]
+    fn a_meter_is_told_with_its_rates() {
+        let counted = r#"{"counters": [], "meters": [{"meter": "ingress.rates", "of": "3", "unit": "B", "committed": 10,
+            "committed_burst": 1, "peak": 20, "peak_burst": 2}]}"#;
+        let counted: Counts = serde_json::from_str(counted).unwrap();
+        assert_eq!(
+            counted.meters[0].words(),
+            "meter ingress.rates [3] 10 to 20 B/s"
+        );
     }
 }
