@@ -127,6 +127,7 @@ impl Kernel {
             .filter_map(|(value, name)| Some((value, short(name)?)))
             .collect();
         (!names.is_empty()).then_some(())?;
+        let full_socket = names.iter().find(|(_, name)| *name == "SOCKET_RCVBUFF");
         Some(Self {
             layout: Layout {
                 dev: btf.offset("sk_buff", "dev")?,
@@ -138,6 +139,7 @@ impl Kernel {
                 net_of_socket: btf.offset("sock", "__sk_common")?
                     + btf.offset("sock_common", "skc_net")?,
                 number: btf.offset("net", "ns")? + btf.offset("ns_common", "inum")?,
+                full_socket: full_socket.and_then(|(number, _)| i32::try_from(*number).ok()),
             },
             names,
         })

@@ -1,7 +1,7 @@
 //! The counting program, for one test and one network namespace.
 //!
 //! ```text
-//!   reason known? ─► namespace of the device, else of the socket, ours? ─► all[reason] += 1
+//!   reason known, and not a full socket? ─► namespace of the device, else of the socket, ours? ─► all[reason] += 1
 //!     ─► IP header where the stack says it is, or where the data starts ─► UDP with the mark?
 //!     ─► own[reason] += 1
 //! ```
@@ -23,6 +23,8 @@ pub(super) struct Layout {
     pub(super) net_of_device: i32,
     pub(super) net_of_socket: i32,
     pub(super) number: i32,
+    /// The reason of a drop at a full socket, where this kernel has one.
+    pub(super) full_socket: Option<i32>,
 }
 
 /// Registers that survive calls: the packet, its reason, and two scratch registers.
@@ -40,6 +42,11 @@ pub(super) fn write(layout: &Layout, mark: Mark, namespace: u64, map: i32) -> Pr
     code.load(Width::Double, PACKET, 1, 0);
     code.load(Width::Double, REASON, 1, 16);
     code.jump_if(Condition::Greater, REASON, last_reason(), end);
+    // A full socket counts its drops itself, and such a packet has no interface by which to find its namespace. Where a
+    // receiver is overloaded there are more of them than of what it reads.
+    if let Some(full_socket) = layout.full_socket {
+        code.jump_if(Condition::Equal, REASON, full_socket, end);
+    }
     // An inode of the kernel's namespace file system has 32 bits.
     let number = i32::from_ne_bytes(truncated(namespace));
     in_namespace(&mut code, layout, number, end);
