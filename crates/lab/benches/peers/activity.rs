@@ -9,6 +9,8 @@ use std::time::Duration;
 pub(crate) enum Activity {
     /// TCP, one stream, unpaced.
     Tcp,
+    /// TCP, so many streams, unpaced.
+    Streams(u32),
     /// UDP, one stream, unpaced, a datagram per packet.
     Udp,
     /// UDP, one stream, unpaced, with GSO at the sender and GRO at the receiver.
@@ -39,6 +41,12 @@ pub(crate) enum Measure {
     TcpRate,
     /// User and system time of both whole processes per 10⁹ B received, in s/GB.
     TcpCpu,
+    /// Received payload of so many TCP streams together in Gbit/s (L4, receiver).
+    StreamsRate(u32),
+    /// User and system time of both whole processes per 10⁹ B received, in s/GB.
+    StreamsCpu(u32),
+    /// Most resident memory of both processes together, in MiB; what the kernel takes for sockets is not in it.
+    StreamsMemory(u32),
     /// Datagrams per second, in thousands (sender).
     UdpSent,
     /// Datagrams per second, in thousands (receiver).
@@ -83,6 +91,13 @@ impl fmt::Display for Measure {
         match self {
             Self::TcpRate => f.write_str("TCP, one stream, Gbit/s received"),
             Self::TcpCpu => f.write_str("TCP, one stream, CPU s/GB, both processes"),
+            Self::StreamsRate(streams) => write!(f, "TCP, {streams} streams, Gbit/s received"),
+            Self::StreamsCpu(streams) => {
+                write!(f, "TCP, {streams} streams, CPU s/GB, both processes")
+            }
+            Self::StreamsMemory(streams) => {
+                write!(f, "TCP, {streams} streams, MiB of memory, both processes")
+            }
             Self::UdpSent => write!(f, "UDP {PAYLOAD} B, one by one, kpkt/s sent"),
             Self::UdpReceived => write!(f, "UDP {PAYLOAD} B, one by one, kpkt/s received"),
             Self::AggregatedSent => write!(f, "UDP {PAYLOAD} B, GSO+GRO, kpkt/s sent"),
@@ -148,3 +163,5 @@ pub(crate) const PACED_PAYLOAD: u32 = 200;
 pub(crate) const PING_BYTES: u32 = 32;
 /// The rates of DESIGN's table, in packets/s.
 pub(crate) const PACES: [u32; 3] = [1_000, 10_000, 100_000];
+/// Numbers of streams beside the one.
+pub(crate) const STREAMS: [u32; 4] = [10, 100, 1_000, 10_000];

@@ -1,6 +1,6 @@
 //! The ratios that DESIGN asks for, in the order of its table.
 
-use crate::activity::{Activity, Measure, PACES};
+use crate::activity::{Activity, Measure, PACES, STREAMS};
 use linerate_model::comparison::BetterWhen;
 
 /// linerate's value over a peer's shall be on the good side of `ratio`.
@@ -36,6 +36,7 @@ const fn goal(
 /// Every goal that is a ratio to a peer.
 pub(crate) fn goals() -> Vec<Goal> {
     let mut goals = unpaced();
+    goals.extend(many_streams());
     goals.extend(paced());
     goals
 }
@@ -44,24 +45,18 @@ fn unpaced() -> Vec<Goal> {
     use Activity::{Aggregated, PingPong, Tcp, TcpPingPong, Udp};
     use BetterWhen::{Higher, Lower};
     let mut goals = vec![
-        goal(Measure::TcpRate, Tcp, "iperf3", Higher, 1.0),
-        goal(Measure::TcpCpu, Tcp, "iperf3", Lower, 1.0),
-        goal(Measure::UdpReceived, Udp, "iperf3", Higher, 1.0),
-        goal(Measure::UdpSent, Udp, "iperf3", Higher, 1.0),
-        goal(
-            Measure::AggregatedReceived,
-            Aggregated,
-            "iperf3",
-            Higher,
-            1.0,
-        ),
-        goal(Measure::AggregatedSent, Aggregated, "iperf3", Higher, 1.0),
+        goal(Measure::TcpRate, Tcp, IPERF3, Higher, 1.0),
+        goal(Measure::TcpCpu, Tcp, IPERF3, Lower, 1.0),
+        goal(Measure::UdpReceived, Udp, IPERF3, Higher, 1.0),
+        goal(Measure::UdpSent, Udp, IPERF3, Higher, 1.0),
+        goal(Measure::AggregatedReceived, Aggregated, IPERF3, Higher, 1.0),
+        goal(Measure::AggregatedSent, Aggregated, IPERF3, Higher, 1.0),
         goal(Measure::RoundTrip, PingPong, SFNT, Lower, 1.0),
         goal(Measure::TcpRoundTrip, TcpPingPong, SFNT, Lower, 1.0),
     ];
     for (measure, activity, peer, better, ratio) in [
-        (Measure::UdpReceived, Udp, "iperf3", Higher, 2.5),
-        (Measure::UdpSent, Udp, "iperf3", Higher, 2.5),
+        (Measure::UdpReceived, Udp, IPERF3, Higher, 2.5),
+        (Measure::UdpSent, Udp, IPERF3, Higher, 2.5),
         (Measure::RoundTrip, PingPong, SFNT, Lower, 1.0),
         (Measure::RoundTrip, PingPong, FLOOR, Lower, 1.0),
     ] {
@@ -82,15 +77,34 @@ fn unpaced() -> Vec<Goal> {
     goals
 }
 
+fn many_streams() -> Vec<Goal> {
+    use BetterWhen::{Higher, Lower};
+    let of = |streams| {
+        let activity = Activity::Streams(streams);
+        [
+            (Measure::StreamsRate(streams), Higher, Some(1.0)),
+            (Measure::StreamsCpu(streams), Lower, Some(1.0)),
+            (Measure::StreamsMemory(streams), Lower, None),
+        ]
+        .map(|(measure, better, ratio)| {
+            [IPERF3, NEPER].map(|peer| Goal {
+                ratio,
+                ..goal(measure, activity, peer, better, 1.0)
+            })
+        })
+    };
+    STREAMS.into_iter().flat_map(of).flatten().collect()
+}
+
 fn paced() -> Vec<Goal> {
     use Activity::Paced;
     use BetterWhen::{Higher, Lower};
     let mut goals = Vec::new();
     for pace in PACES {
         for (own, peer) in [
-            (OWN, "iperf3"),
+            (OWN, IPERF3),
             (OWN, "iperf2"),
-            (SPINNING, "iperf3"),
+            (SPINNING, IPERF3),
             (SPINNING, "iperf2"),
             (SPINNING, FLOOR),
         ] {
@@ -156,7 +170,11 @@ pub(crate) const BLIND: &str = "linerate --observe none";
 pub(crate) const PROFILING: &str = "linerate --profile";
 /// The least that the kernel and the machine allow.
 pub(crate) const FLOOR: &str = "bare C loop";
+/// What most users compare with.
+pub(crate) const IPERF3: &str = "iperf3";
 /// Solarflare's, which no distribution has.
 pub(crate) const SFNT: &str = "sfnt-pingpong";
+/// Google's `tcp_stream`, which no distribution has.
+pub(crate) const NEPER: &str = "neper";
 /// Another build of linerate.
 pub(crate) const BEFORE: &str = "before";

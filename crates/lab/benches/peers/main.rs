@@ -20,9 +20,9 @@ mod recorder;
 mod table;
 mod turns;
 
-use crate::activity::{Activity, Lengths, PACES, Values};
+use crate::activity::{Activity, Lengths, PACES, STREAMS, Values};
 use crate::contenders::{
-    Contender, Floor, Iperf2, Iperf3, Linerate, PingPong, Sfnt, Sockperf, Variant, perform,
+    Contender, Floor, Iperf2, Iperf3, Linerate, Neper, PingPong, Sfnt, Sockperf, Variant, perform,
 };
 use crate::goals::{BEFORE, Goal, OWN, PAST_THE_STACK, SPINNING, against_before, goals};
 use crate::lab::Lab;
@@ -122,6 +122,13 @@ fn compare(options: &Options) -> Result<()> {
     let cores = cores(options.cores)?;
     let lab = Lab::new(Link::Direct { mtu: 1500 }, cores, options.seed)?;
     let contenders = contenders(&program, options, &folder);
+    for named in contenders
+        .iter()
+        .filter(|one| options.named().contains(&one.name()))
+    {
+        let version = named.version().map_err(anyhow::Error::msg);
+        version.with_context(|| format!("{}, as given", named.name()))?;
+    }
     let mut page = Page::default();
     page.say(&facts(&contenders, options, cores))?;
     let rows = wanted_rows(options);
@@ -229,10 +236,13 @@ fn contenders(
             variant: Variant::PastTheStack,
         }),
         Box::new(Iperf3 {
-            program: options.iperf3.clone(),
+            program: options.iperf3.clone().unwrap_or_else(|| "iperf3".into()),
         }),
         Box::new(Iperf2),
         Box::new(Sockperf),
+        Box::new(Neper {
+            program: options.neper.clone(),
+        }),
         Box::new(Sfnt {
             program: options.sfnt.clone(),
         }),
@@ -351,6 +361,7 @@ fn wanted_activities(options: &Options) -> Vec<Activity> {
         ("ping", Activity::PingPong),
         ("ping", Activity::TcpPingPong),
     ];
+    all.extend(STREAMS.map(|streams| ("streams", Activity::Streams(streams))));
     all.extend(PACES.map(|pace| ("pace", Activity::Paced(pace))));
     all.retain(|(name, _)| is_wanted(options, name));
     all.into_iter().map(|(_, activity)| activity).collect()

@@ -1,5 +1,6 @@
 //! Arguments after `cargo bench -- `.
 
+use crate::goals::{IPERF3, NEPER, SFNT};
 use anyhow::{Context as _, Result, bail};
 use std::path::PathBuf;
 
@@ -13,10 +14,12 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
     /// Cores of the sending and of the receiving host; by default the first two allowed.
     pub(crate) cores: Option<[u32; 2]>,
-    /// The iperf3 to compare with.
-    pub(crate) iperf3: PathBuf,
+    /// The iperf3 to compare with, if not the installed one.
+    pub(crate) iperf3: Option<PathBuf>,
     /// The sfnt-pingpong to compare with, if there is one.
     pub(crate) sfnt: Option<PathBuf>,
+    /// The `tcp_stream` of neper to compare with, if there is one.
+    pub(crate) neper: Option<PathBuf>,
     /// The linerate to measure; by default the one of this workspace is built.
     pub(crate) linerate: Option<PathBuf>,
     /// Another build of linerate to run beside.
@@ -32,11 +35,22 @@ impl Options {
     pub(crate) const fn is_whole(&self) -> bool {
         self.only.is_empty() && self.before.is_none() && self.linerate.is_none()
     }
+
+    /// Contenders whose program the user named: none of them may be left out without a word.
+    pub(crate) fn named(&self) -> Vec<&'static str> {
+        let all = [
+            (IPERF3, self.iperf3.is_some()),
+            (SFNT, self.sfnt.is_some()),
+            (NEPER, self.neper.is_some()),
+        ];
+        let named = all.into_iter().filter(|(_, is_named)| *is_named);
+        named.map(|(name, _)| name).collect()
+    }
 }
 
 /// Names for `--only`.
-pub(crate) const TESTS: [&str; 9] = [
-    "tcp", "udp", "gso", "ping", "pace", "search", "size", "observe", "frames",
+pub(crate) const TESTS: [&str; 10] = [
+    "tcp", "streams", "udp", "gso", "ping", "pace", "search", "size", "observe", "frames",
 ];
 
 /// What this program was started for.
@@ -57,8 +71,9 @@ pub(crate) fn parse(words: &[String]) -> Result<Mode> {
         seconds: 2,
         seed: 1,
         cores: None,
-        iperf3: "iperf3".into(),
+        iperf3: None,
         sfnt: None,
+        neper: None,
         linerate: None,
         before: None,
         only: Vec::new(),
@@ -80,8 +95,9 @@ fn set(options: &mut Options, word: &str, value: &str) -> Result<()> {
         "--seconds" => options.seconds = positive(value)?.into(),
         "--seed" => options.seed = value.parse()?,
         "--cpu" => options.cores = Some(cores(value)?),
-        "--iperf3" => options.iperf3 = value.into(),
+        "--iperf3" => options.iperf3 = Some(value.into()),
         "--sfnt" => options.sfnt = Some(value.into()),
+        "--neper" => options.neper = Some(value.into()),
         "--linerate" => options.linerate = Some(value.into()),
         "--before" => options.before = Some(value.into()),
         "--only" => options.only = tests(value)?,
@@ -122,5 +138,5 @@ fn tests(value: &str) -> Result<Vec<String>> {
 }
 
 const USAGE: &str = "usage: cargo bench -p linerate-lab --bench peers -- [--rounds 10] [--seconds 2] \
-    [--seed 1] [--cpu SENDER,RECEIVER] [--iperf3 PATH] [--sfnt PATH] [--linerate PATH] [--before PATH] \
-    [--only tcp,udp,gso,ping,pace,search,size,observe,frames] [--namespaces user|root (af-xdp and frames need root)]";
+    [--seed 1] [--cpu SENDER,RECEIVER] [--iperf3 PATH] [--sfnt PATH] [--neper TCP_STREAM] [--linerate PATH] [--before PATH] \
+    [--only tcp,streams,udp,gso,ping,pace,search,size,observe,frames] [--namespaces user|root (af-xdp and frames need root)]";

@@ -1,7 +1,7 @@
 //! Processes on the two hosts: started pinned, ended and reaped whatever happens.
 
 use anyhow::{Context as _, Result, bail};
-use linerate_model::Clock as _;
+use linerate_model::{ByteCount, Clock as _};
 use linerate_sys::affinity::pin_current_thread;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::process::{self, Ended, reap, wait_for_end};
@@ -49,6 +49,8 @@ pub(crate) struct Done {
     pub(crate) output: String,
     /// User and system time of the whole process.
     pub(crate) cpu: Duration,
+    /// Most memory that it had resident.
+    pub(crate) peak_memory: ByteCount,
 }
 
 impl Process {
@@ -116,13 +118,21 @@ impl Process {
             let printed = self.printed()?;
             bail!("{} did not end within {patience:?}: {printed}", self.name);
         }
-        let Ended { status, cpu } = self.reap()?;
+        let Ended {
+            status,
+            cpu,
+            peak_memory,
+        } = self.reap()?;
         if !status.success() {
             let printed = self.printed()?;
             bail!("{}: {status}: {printed}", self.name);
         }
         let output = text(&mut self.output)?;
-        Ok(Done { output, cpu })
+        Ok(Done {
+            output,
+            cpu,
+            peak_memory,
+        })
     }
 
     /// Kills and reaps it.

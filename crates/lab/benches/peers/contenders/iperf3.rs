@@ -1,6 +1,6 @@
 //! iperf3.
 
-use super::{Contender, first_line, number, words};
+use super::{Contender, first_line, number, of_streams, words};
 use crate::activity::{Activity, Lengths, Measure, PACED_PAYLOAD, PAYLOAD, Values};
 use crate::lab::Lab;
 use anyhow::{Context as _, Result};
@@ -25,6 +25,9 @@ impl Contender for Iperf3 {
     fn offers(&self, activity: Activity) -> Result<(), String> {
         match activity {
             Activity::PingPong | Activity::TcpPingPong => Err("iperf3 has no ping-pong".to_owned()),
+            Activity::Streams(streams) if streams > MAX_STREAMS => {
+                Err(format!("iperf3 has at most {MAX_STREAMS} streams"))
+            }
             Activity::Aggregated if !self.has_gsro() => {
                 let version = self.version()?;
                 Err(format!(
@@ -37,15 +40,21 @@ impl Contender for Iperf3 {
 
     fn run(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Values> {
         let (address, port) = (lab.b().ipv4().to_string(), lab.port());
-        let number = port.to_string();
-        let serve = words(&["-s", "-1", "-p", &number]);
+        let port_word = port.to_string();
+        let serve = words(&["-s", "-1", "-p", &port_word]);
         let server = lab.serve(&self.program, &serve, ("tcp", port))?;
-        let mut client = words(&["-c", &address, "-p", &number, "-J", "-t"]);
+        let mut client = words(&["-c", &address, "-p", &port_word, "-J", "-t"]);
         client.push(lengths.seconds());
         client.extend(traffic(activity));
         let client = lab.client(&self.program, &client, lengths.test)?;
         let server = server.finish(lengths.test).context("server")?;
         let document: Value = serde_json::from_str(&client.output)?;
+        if let Activity::Streams(streams) = activity {
+            let end = &document["end"];
+            let bytes = number(end, "/sum_received/bytes")?;
+            let bps = number(end, "/sum_received/bits_per_second")?;
+            return Ok(of_streams(streams, &[client, server], bytes, bps));
+        }
         let cpu = client.cpu + server.cpu;
         values(activity, &document["end"], cpu.as_secs_f64()).context("iperf3's document")
     }
@@ -70,6 +79,7 @@ fn traffic(activity: Activity) -> Vec<String> {
         // Of generators, which this is none of.
         | Activity::Frames(_)
         | Activity::FramesPaced(_) => Vec::new(),
+        Activity::Streams(streams) => words(&["-P", &streams.to_string()]),
         Activity::Udp => words(&["-u", "-b", "0", "-l", &payload]),
         Activity::Aggregated => words(&["-u", "-b", "0", "-l", &payload, "--gsro"]),
         Activity::Paced(pace) => {
@@ -104,3 +114,6 @@ fn values(activity: Activity, end: &Value, cpu_s: f64) -> Result<Values> {
         _ => Values::new(),
     })
 }
+
+/// Of one client.
+const MAX_STREAMS: u32 = 128;

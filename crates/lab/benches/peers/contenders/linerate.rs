@@ -1,6 +1,6 @@
 //! linerate itself, as the two processes that a user runs.
 
-use super::{Contender, PingPong, first_line, number, words};
+use super::{Contender, PingPong, first_line, number, of_streams, words};
 use crate::activity::{
     Activity, Lengths, Measure, PACED_PAYLOAD, PAYLOAD, PING_BYTES, Values, round_trips,
 };
@@ -60,8 +60,14 @@ impl Contender for Linerate {
         let client = client.finish(lengths.test + PATIENCE).context("client")?;
         let server = server.finish(lengths.test).context("server")?;
         let run: Value = serde_json::from_str(&client.output)?;
+        let trial = &run["trials"][0];
+        if let Activity::Streams(streams) = activity {
+            let bytes = number(trial, "/received_bytes")?;
+            let bps = number(trial, "/received_bps")?;
+            return Ok(of_streams(streams, &[client, server], bytes, bps));
+        }
         let cpu = client.cpu + server.cpu;
-        values(activity, &run["trials"][0], cpu.as_secs_f64()).context("linerate's document")
+        values(activity, trial, cpu.as_secs_f64()).context("linerate's document")
     }
 }
 
@@ -132,6 +138,14 @@ fn test(activity: Activity, far: &str) -> Vec<String> {
         // Of generators, whose own list starts them.
         Activity::Frames(_) | Activity::FramesPaced(_) => Vec::new(),
         Activity::Tcp => words(&["tcp", far]),
+        Activity::Streams(streams) => words(&[
+            "tcp",
+            far,
+            "--streams",
+            &streams.to_string(),
+            "--diagnose",
+            "0s",
+        ]),
         Activity::Udp => words(&["udp", far, "--rate", "max", "--payload", &payload]),
         Activity::Aggregated => {
             let datapath = "sockets,gso=true,gro=true";
@@ -193,6 +207,6 @@ fn values(activity: Activity, trial: &Value, cpu_s: f64) -> Result<Values> {
             let (median, p99) = (get("/delay/p50_ns")?, get("/delay/p99_ns")?);
             round_trips(activity, median / 1e3, p99 / 1e3)
         }
-        Activity::Paced(_) | Activity::Frames(_) | Activity::FramesPaced(_) => Values::new(),
+        _ => Values::new(),
     })
 }

@@ -4,6 +4,7 @@ mod floor;
 mod iperf2;
 mod iperf3;
 mod linerate;
+mod neper;
 mod sfnt;
 mod sockperf;
 
@@ -11,11 +12,13 @@ pub(crate) use floor::Floor;
 pub(crate) use iperf2::Iperf2;
 pub(crate) use iperf3::Iperf3;
 pub(crate) use linerate::{Linerate, Variant};
+pub(crate) use neper::Neper;
 pub(crate) use sfnt::Sfnt;
 pub(crate) use sockperf::Sockperf;
 
 use crate::activity::{Activity, Lengths, Measure, Values};
 use crate::lab::Lab;
+use crate::process::Done;
 use crate::recorder::{Recorder, judge};
 use crate::turns::Pair;
 use anyhow::{Context as _, Result};
@@ -88,6 +91,17 @@ fn first_line(program: &Path, word: &str, package: &str) -> Result<String, Strin
     let text = String::from_utf8_lossy(&text);
     let line = text.lines().find(|line| !line.trim().is_empty());
     Ok(line.unwrap_or(package).trim().to_owned())
+}
+
+/// Of a test of many streams, which carried `bytes` at `bps`.
+fn of_streams(streams: u32, both: &[Done; 2], bytes: f64, bps: f64) -> Values {
+    let cpu: f64 = both.iter().map(|done| done.cpu.as_secs_f64()).sum();
+    let memory: f64 = both.iter().map(|done| done.peak_memory.as_f64()).sum();
+    Values::from([
+        (Measure::StreamsRate(streams), bps / 1e9),
+        (Measure::StreamsCpu(streams), cpu / (bytes / 1e9)),
+        (Measure::StreamsMemory(streams), memory / f64::from(1 << 20)),
+    ])
 }
 
 /// A number of a JSON document.
