@@ -122,13 +122,7 @@ fn compare(options: &Options) -> Result<()> {
     let cores = cores(options.cores)?;
     let lab = Lab::new(Link::Direct { mtu: 1500 }, cores, options.seed)?;
     let contenders = contenders(&program, options, &folder);
-    for named in contenders
-        .iter()
-        .filter(|one| options.named().contains(&one.name()))
-    {
-        let version = named.version().map_err(anyhow::Error::msg);
-        version.with_context(|| format!("{}, as given", named.name()))?;
-    }
+    check_named(&contenders, options)?;
     let mut page = Page::default();
     page.say(&facts(&contenders, options, cores))?;
     let rows = wanted_rows(options);
@@ -174,6 +168,16 @@ fn compare(options: &Options) -> Result<()> {
     }
     if options.is_whole() {
         pages::write("bench.md", TITLE, "make bench", &page.text)?;
+    }
+    Ok(())
+}
+
+/// Whether every contender whose program the user named can be run.
+fn check_named(contenders: &[Box<dyn Contender>], options: &Options) -> Result<()> {
+    let named = options.named();
+    for contender in contenders.iter().filter(|one| named.contains(&one.name())) {
+        let version = contender.version().map_err(anyhow::Error::msg);
+        version.with_context(|| format!("{}, as given", contender.name()))?;
     }
     Ok(())
 }

@@ -21,10 +21,10 @@ impl Contender for Neper {
         let absent = || "it is not in Debian; give it with --neper PATH".to_owned();
         let program = self.program.as_ref().ok_or_else(absent)?;
         // It does not say which one it is before a test.
-        match program.is_file() {
-            true => Ok("one thread per end".to_owned()),
-            false => Err(format!("{} is no file", program.display())),
+        if !program.is_file() {
+            return Err(format!("{} is no file", program.display()));
         }
+        Ok("one thread per end".to_owned())
     }
 
     fn offers(&self, activity: Activity) -> Result<(), String> {
