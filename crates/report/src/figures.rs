@@ -223,6 +223,9 @@ impl Value {
         let point = unit.number(point);
         match (interval, n) {
             (Some(i), 1) if unit.number(i.low) == unit.number(i.high) => point,
+            (Some(i), n) if unit.number(i.low) == unit.number(i.high) => {
+                format!("{point} (n = {n})")
+            }
             (Some(i), 1) => format!("{point} ({})", range(i, unit)),
             (Some(i), n) => format!("{point} ({}, n = {n})", range(i, unit)),
             (None, 1) => point,
@@ -236,6 +239,9 @@ impl Value {
         match (self.estimate.interval, self.estimate.n) {
             // Digits beyond those that are shown say nothing here.
             (Some(i), 1) if unit.number(i.low) == unit.number(i.high) => plain,
+            (Some(i), n) if unit.number(i.low) == unit.number(i.high) => {
+                format!("{plain} (n = {n})")
+            }
             (Some(i), 1) => format!("{plain} ({}, rounded in the log)", range(i, unit)),
             (Some(i), n) => format!("{plain} (95 %: {}, n = {n})", range(i, unit)),
             (None, 1) => plain,
@@ -244,13 +250,18 @@ impl Value {
     }
 }
 
-/// `126.5–127.5`, without the unit's symbol.
+/// `126.5–127.5`, without the unit's symbol; one number where the digits shown tell no two apart.
 pub(crate) fn range(interval: Interval, unit: Unit) -> String {
-    format!(
-        "{}–{}",
-        unit.number(interval.low),
-        unit.number(interval.high)
-    )
+    between(&unit.number(interval.low), &unit.number(interval.high))
+}
+
+/// `low–high`, or the one of two ends that read alike.
+pub(crate) fn between(low: &str, high: &str) -> String {
+    if low == high {
+        low.to_owned()
+    } else {
+        format!("{low}–{high}")
+    }
 }
 
 /// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
@@ -374,6 +385,10 @@ mod tests {
         assert_eq!(one.number(unit), "127 (126.5–127.5)");
         let two = Value::from_observations(&[(100e6, None), (102e6, None)]).unwrap();
         assert_eq!(two.number(unit), "101 (88.29–113.7, n = 2)");
+        let same = Value::from_observations(&[(100e6, None), (100e6, None)]).unwrap();
+        assert_eq!(same.number(unit), "100 (n = 2)");
+        assert_eq!(same.show(unit), "100 Mbit/s (n = 2)");
+        assert_eq!(range(Interval::new(3.9081e6, 3.9084e6), unit), "3.908");
         assert_eq!(Value::from_observations(&[]), None);
         assert_eq!(Value::from_observations(&[(f64::NAN, None)]), None);
     }

@@ -7,6 +7,7 @@ pub(crate) use crate::figures::Headline;
 use crate::figures::{Value, nanos, percent, rate};
 use crate::words;
 use linerate_model::run::{GoalResult, Run, RunKind, Trial};
+use linerate_model::spec::Transport;
 use linerate_model::{BitRate, Quantity};
 
 /// The results of one run, its parts not included; empty when it measured nothing.
@@ -26,6 +27,28 @@ pub(crate) fn spoilt(run: &Run) -> Option<&str> {
     let no_figure = run.goals().is_empty() && run.trials.iter().all(|trial| !trial.valid);
     let first = run.trials.first().filter(|_| no_figure)?;
     first.reasons.first().map(String::as_str)
+}
+
+/// The outage that a run had, where its verdict is on something else: no figure of the whole is to be read without it.
+pub(crate) fn outage_beside(run: &Run) -> Option<String> {
+    const OUTAGE: &str = "outage";
+    let is_verdict = run
+        .verdict
+        .as_ref()
+        .is_some_and(|verdict| verdict.limit.id() == OUTAGE);
+    // A search repeats the trial.
+    if is_verdict || !run.goals().is_empty() {
+        return None;
+    }
+    let mut findings = run.findings.iter().filter(|finding| finding.rule == OUTAGE);
+    let claim = findings.find_map(|finding| Some(&finding.found()?.claim));
+    claim.map(|claim| words::lower(claim.trim_end_matches('.')))
+}
+
+/// Whether each of the results is of another load, and none more the run's than the others.
+pub(crate) fn is_by_load(run: &Run) -> bool {
+    let is_rate = matches!(run.kind(), RunKind::Tcp | RunKind::Udp);
+    is_rate && !connections::is_of(run) && load_curves(run).is_empty()
 }
 
 fn goals(run: &Run) -> Vec<Headline> {
@@ -104,7 +127,7 @@ fn rates(run: &Run) -> Vec<Headline> {
     let mut ways: Vec<_> = run.trials.iter().map(|trial| trial.direction).collect();
     ways.sort_unstable();
     ways.dedup();
-    let each = ways.iter().filter_map(|way| {
+    let each = ways.iter().flat_map(|way| {
         let valid = run.trials.iter().filter(|t| t.valid && t.direction == *way);
         let trials: Vec<&Trial> = valid.collect();
         let suffix = if ways.len() > 1 {
@@ -112,9 +135,66 @@ fn rates(run: &Run) -> Vec<Headline> {
         } else {
             String::new()
         };
-        mean_rate(&trials, &suffix)
+        of_way(run, &trials, &suffix)
     });
     each.collect()
+}
+
+/// The rates of trials of one direction: a mean of those of one load, never over several loads.
+fn of_way(run: &Run, trials: &[&Trial], suffix: &str) -> Vec<Headline> {
+    let groups = same_load(run, trials);
+    if let [one] = groups.as_slice() {
+        return mean_rate(one, suffix).into_iter().collect();
+    }
+    let each = groups.iter().filter_map(|group| {
+        let load = group.first()?.intended_load;
+        let at = load.map_or_else(
+            || format!(" ({})", crate::charts::trial_name(run, group[0])),
+            |load| format!(" at {} intended", rate(load)),
+        );
+        let mut line = mean_rate(group, suffix)?;
+        line.about = match line.about.split_once(',') {
+            Some((side, rest)) => format!("{side}{at},{rest}"),
+            None => format!("{}{at}", line.about),
+        };
+        Some(line)
+    });
+    let all: Vec<_> = each.collect();
+    match all.as_slice() {
+        [first, .., last] if all.len() > MOST_LOADS => vec![first.clone(), last.clone()],
+        _ => all,
+    }
+}
+
+/// More loads than these are told by the lowest and the highest.
+const MOST_LOADS: usize = 4;
+
+/// The format of tables of results.
+const TABLE: &str = "table";
+
+/// Trials by their intended load, in rising order. Of an imported log whose load is not known each test stands by itself:
+/// a session of several is as likely one of several loads.
+pub(crate) fn same_load<'a>(run: &Run, trials: &[&'a Trial]) -> Vec<Vec<&'a Trial>> {
+    // Equal lines of a table are repetitions by its own columns.
+    let is_log = run
+        .source
+        .as_ref()
+        .is_some_and(|source| source.format != TABLE);
+    let mut groups: Vec<Vec<&Trial>> = Vec::new();
+    for trial in trials {
+        let is_udp = trial.transport == Transport::Udp;
+        let is_unknown = is_log && is_udp && trial.intended_load.is_none();
+        let known = groups.iter_mut().find(|group| {
+            let first = group.first().and_then(|first| first.intended_load);
+            !is_unknown && first == trial.intended_load
+        });
+        match known {
+            Some(group) => group.push(trial),
+            None => groups.push(vec![trial]),
+        }
+    }
+    groups.sort_by_key(|group| group.first().and_then(|first| first.intended_load));
+    groups
 }
 
 /// The mean of the received rate; when no receiver told, of what its TCP acknowledged, or of the offered load.

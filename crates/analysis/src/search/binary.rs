@@ -5,7 +5,7 @@ use super::config::{SearchConfig, SearchError, SearchGoal};
 use super::goal_state::GiveUp;
 use super::history::History;
 use super::outcome::{Step, TrialOutcome};
-use super::shortfall::{self, Cause};
+use super::shortfall::{Cause, Shortfall};
 use super::{Search, SearchKind, curve};
 use linerate_model::run::{CurveFacts, GoalResult};
 use linerate_model::{BitRate, Ratio};
@@ -139,20 +139,23 @@ impl Search for Bisection {
     }
 
     fn goals(&self) -> Vec<GoalResult> {
-        let goals = self.config.goals.iter().zip(&self.states);
-        goals
-            .map(|(goal, done)| {
-                let mut result =
-                    self.history
-                        .result(goal, self.config.direction, self.config.max_load);
-                if let Some((trials, time)) = *done {
-                    (result.trials, result.time) = (trials, time);
-                }
-                let cause = self.shortfall(goal, *done, &result);
-                shortfall::explain(&mut result, goal.width, cause, self.config.load_unit);
-                result
-            })
-            .collect()
+        let config = &self.config;
+        let mut results = self
+            .history
+            .results(&config.goals, config.direction, config.max_load);
+        let goals = config.goals.iter().zip(&self.states);
+        for ((goal, done), result) in goals.zip(&mut results) {
+            if let Some((trials, time)) = *done {
+                (result.trials, result.time) = (trials, time);
+            }
+            let shortfall = Shortfall {
+                cause: self.shortfall(goal, *done, result),
+                missed: self.history.missed_above(goal, result.lower_bound),
+                unit: config.load_unit,
+            };
+            shortfall.explain(result, goal);
+        }
+        results
     }
 
     fn curve(&self) -> CurveFacts {

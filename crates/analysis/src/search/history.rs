@@ -2,6 +2,7 @@
 
 use super::classify::{Class, ClassifiedTrial, classify, conditional_throughput};
 use super::config::SearchGoal;
+use super::order;
 use super::outcome::{Judgement, Resolution, SENDER_TOLERANCE, TrialOutcome};
 use linerate_model::run::{BoundedBy, GoalResult};
 use linerate_model::spec::Direction;
@@ -216,15 +217,14 @@ impl History {
     }
 
     /// Relevant bounds (draft §5.3.3): only loads that are classified. Where no load is an upper
-    /// bound yet, the lowest one above the lower bound that tends to be; where none is a lower
-    /// bound, the lowest one that misses the goal at all.
+    /// bound yet, the lowest one above the lower bound that tends to be by a trial of full length; where
+    /// none is a lower bound, the lowest one that misses the goal at all in such a trial.
+    ///
+    /// A miss in shorter trials alone bounds nothing unless it classifies the load: a moment's loss would be a bound.
     pub(super) fn relevant(&self, goal: &SearchGoal) -> Bounds {
         let classes: Vec<_> = self.classes(goal).collect();
-        let first = |from: Option<BitRate>, want: fn(Class) -> bool| {
-            let mut above = classes.iter().filter(|(load, _)| Some(*load) > from);
-            above.find(|(_, class)| want(*class)).map(|(load, _)| *load)
-        };
-        let upper = first(None, |class| class == Class::Upper);
+        let upper = classes.iter().find(|(_, class)| *class == Class::Upper);
+        let upper = upper.map(|(load, _)| *load);
         let lower = classes
             .iter()
             .rev()
@@ -232,10 +232,34 @@ impl History {
             .find(|(_, class)| *class == Class::Lower)
             .map(|(load, _)| *load);
         let upper = upper.filter(|_| lower.is_some());
+        let missed = || {
+            let mut above = classes.iter().filter(|(load, _)| Some(*load) > lower);
+            above.find(|(load, class)| {
+                *class == Class::Upper || class.is_upperish() && self.has_full_trial(goal, *load)
+            })
+        };
         Bounds {
             lower,
-            upper: upper.or_else(|| first(lower, Class::is_upperish)),
+            upper: upper.or_else(|| missed().map(|(load, _)| *load)),
         }
+    }
+
+    /// Whether a trial at `load` was as long as the goal's final trials.
+    fn has_full_trial(&self, goal: &SearchGoal, load: BitRate) -> bool {
+        let mut entries = self.loads.get(&load).into_iter().flatten();
+        entries.any(|entry| entry.effective >= goal.final_trial_duration)
+    }
+
+    /// The lowest load above `lower` that misses the goal as it stands, in trials of any length.
+    pub(super) fn missed_above(
+        &self,
+        goal: &SearchGoal,
+        lower: Option<BitRate>,
+    ) -> Option<BitRate> {
+        let mut above = self.classes(goal).filter(|(load, _)| Some(*load) > lower);
+        above
+            .find(|(_, class)| class.is_upperish())
+            .map(|(load, _)| load)
     }
 
     /// Why a load misses a goal: the most frequent reason of its high-loss trials.
@@ -286,14 +310,47 @@ impl History {
         rates.get(rates.len() / 2).copied()
     }
 
-    /// The result of a goal as it stands, in the form of the run document.
-    pub(super) fn result(
+    /// The results of `goals` as they stand, in the form of the run document.
+    ///
+    /// All rest on the same trials, so they are in order: a goal that allows more is met wherever a stricter one is,
+    /// and misses nowhere that a stricter one is met.
+    pub(super) fn results(
         &self,
-        goal: &SearchGoal,
+        goals: &[SearchGoal],
         direction: Direction,
         max: BitRate,
-    ) -> GoalResult {
+    ) -> Vec<GoalResult> {
+        let alone = goals.iter().map(|goal| self.result(goal, direction, max));
+        let mut results: Vec<_> = alone.collect();
+        order::cap(goals, &mut results);
+        for (goal, result) in goals.iter().zip(&mut results) {
+            if result.lower_bound.is_none() && result.bounded_by == Some(BoundedBy::Sender) {
+                let carried = self.carried(goal);
+                result.lower_bound = carried;
+                result.conditional_throughput = carried;
+            }
+        }
+        order::raise(goals, &mut results);
+        for (goal, result) in goals.iter().zip(&mut results) {
+            let shown = Bounds {
+                lower: result.lower_bound,
+                upper: result.upper_bound,
+            };
+            result.width = shown.width().map(Ratio::clamped);
+            // What was offered differs from what was intended by up to the sender's tolerance; more is a
+            // sender that varies, whose limit is not known as closely as asked.
+            let close = goal.width.get() + SENDER_TOLERANCE;
+            result.reached &= result.width.is_some_and(|width| width.get() <= close);
+        }
+        results
+    }
+
+    /// The result of a goal by itself, without its width.
+    fn result(&self, goal: &SearchGoal, direction: Direction, max: BitRate) -> GoalResult {
         let bounds = self.relevant(goal);
+        let missed = bounds
+            .upper
+            .or_else(|| self.missed_above(goal, bounds.lower));
         let mut result = GoalResult {
             direction,
             loss_goal: goal.loss_goal,
@@ -303,7 +360,7 @@ impl History {
             conditional_throughput: None,
             reached: false,
             shortfall: None,
-            bounded_by: bounds.upper.and_then(|load| self.reason(goal, load)),
+            bounded_by: missed.and_then(|load| self.reason(goal, load)),
             width: None,
             trials: self.trials,
             time: self.time,
@@ -319,20 +376,6 @@ impl History {
         }
         result.reached = self.is_settled(goal, &result);
         self.as_offered(&mut result);
-        if result.lower_bound.is_none() && result.bounded_by == Some(BoundedBy::Sender) {
-            let carried = self.carried(goal);
-            result.lower_bound = carried;
-            result.conditional_throughput = carried;
-        }
-        let shown = Bounds {
-            lower: result.lower_bound,
-            upper: result.upper_bound,
-        };
-        result.width = shown.width().map(Ratio::clamped);
-        // What was offered differs from what was intended by up to the sender's tolerance; more is a
-        // sender that varies, whose limit is not known as closely as asked.
-        let close = goal.width.get() + SENDER_TOLERANCE;
-        result.reached &= result.width.is_some_and(|width| width.get() <= close);
         result
     }
 

@@ -15,7 +15,7 @@ use super::floor::{self, Advice};
 use super::goal_state::{GiveUp, GoalState};
 use super::history::{Bounds, History};
 use super::outcome::{Step, TrialOutcome};
-use super::shortfall::{self, Cause};
+use super::shortfall::{Cause, Shortfall};
 use super::{Search, SearchKind, burst, curve, ramp};
 use linerate_model::run::{BoundedBy, CurveFacts, GoalResult};
 use linerate_model::{BitRate, Ratio};
@@ -210,20 +210,23 @@ impl Controller {
 
     /// Each goal's result as it stands, in the order of the configuration.
     pub fn goals(&self) -> Vec<GoalResult> {
-        let goals = self.config.goals.iter().zip(&self.states);
-        goals
-            .map(|(goal, state)| {
-                let mut result =
-                    self.history
-                        .result(goal, self.config.direction, self.config.max_load);
-                if let Some((trials, time)) = state.done {
-                    (result.trials, result.time) = (trials, time);
-                }
-                let cause = self.shortfall(state, &result);
-                shortfall::explain(&mut result, goal.width, cause, self.config.load_unit);
-                result
-            })
-            .collect()
+        let config = &self.config;
+        let mut results = self
+            .history
+            .results(&config.goals, config.direction, config.max_load);
+        let goals = config.goals.iter().zip(&self.states);
+        for ((goal, state), result) in goals.zip(&mut results) {
+            if let Some((trials, time)) = state.done {
+                (result.trials, result.time) = (trials, time);
+            }
+            let shortfall = Shortfall {
+                cause: self.shortfall(state, result),
+                missed: self.history.missed_above(goal, result.lower_bound),
+                unit: config.load_unit,
+            };
+            shortfall.explain(result, goal);
+        }
+        results
     }
 
     /// Why the goal of this state is not reached, if it is not.

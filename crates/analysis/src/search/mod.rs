@@ -41,6 +41,7 @@ mod from_trial;
 mod goal_state;
 mod history;
 mod mlrsearch;
+mod order;
 mod outcome;
 mod ramp;
 mod shortfall;

@@ -1,9 +1,9 @@
 //! Why a goal was not reached, in a sentence.
 
-use super::config::LoadUnit;
+use super::config::{LoadUnit, SearchGoal};
 use super::goal_state::GiveUp;
+use linerate_model::BitRate;
 use linerate_model::run::GoalResult;
-use linerate_model::{BitRate, Ratio};
 use std::time::Duration;
 
 /// What kept a search from reaching a goal.
@@ -58,26 +58,62 @@ impl Cause {
     }
 }
 
-/// Says of a goal that is not reached how far the search came, and why no further.
-pub(super) fn explain(result: &mut GoalResult, asked: Ratio, cause: Cause, unit: LoadUnit) {
-    if result.reached {
-        return;
+/// What is said of a goal that is not reached.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shortfall {
+    /// What kept the search from it.
+    pub(super) cause: Cause,
+    /// The lowest load above the lower bound that misses the goal, in trials of any length.
+    pub(super) missed: Option<BitRate>,
+    /// How loads are named.
+    pub(super) unit: LoadUnit,
+}
+
+impl Shortfall {
+    /// Says how far the search came and why no further, if the goal is not reached.
+    pub(super) fn explain(self, result: &mut GoalResult, goal: &SearchGoal) {
+        if !result.reached {
+            let cause = self.cause.words(self.unit);
+            result.shortfall = Some(format!("{}: {cause}", self.came(result, goal)));
+        }
     }
-    let load = |load| unit.words(load);
-    let came = match (result.lower_bound, result.upper_bound, result.width) {
-        (Some(lower), Some(upper), Some(width)) => {
-            format!(
-                "the bounds {} and {} are {width} apart, not {asked}",
+
+    fn came(self, result: &GoalResult, goal: &SearchGoal) -> String {
+        let load = |load| self.unit.words(load);
+        match (result.lower_bound, result.refused_load(), result.width) {
+            (Some(lower), Some(upper), Some(width)) if width > goal.width => format!(
+                "the bounds {} and {} are {width} apart, not {}",
+                load(lower),
+                load(upper),
+                goal.width
+            ),
+            (Some(lower), Some(upper), Some(_)) => format!(
+                "the bounds {} and {} rest on too few trials",
                 load(lower),
                 load(upper)
-            )
+            ),
+            (Some(lower), None, _) if result.upper_bound.is_some() => format!(
+                "{} meets it, and the sender offered at most {}",
+                load(lower),
+                result.upper_bound.map_or_else(String::new, load)
+            ),
+            (lower, None, _) if self.missed.is_some() && result.upper_bound.is_none() => {
+                let met = lower.map_or_else(
+                    || "no load is known to meet it".to_owned(),
+                    |lower| format!("{} meets it", load(lower)),
+                );
+                let missed = self.missed.map_or_else(String::new, load);
+                format!(
+                    "{met}, and {missed} misses it in trials shorter than {} s, which are too short for a bound",
+                    goal.final_trial_duration.as_secs_f64()
+                )
+            }
+            (Some(lower), ..) => format!(
+                "{} meets it, and no load above is known to miss it",
+                load(lower)
+            ),
+            (None, Some(upper), _) => format!("no load below {} is known to meet it", load(upper)),
+            (None, None, _) => "no load was judged".to_owned(),
         }
-        (Some(lower), ..) => format!(
-            "{} meets it, and no load above is known to miss it",
-            load(lower)
-        ),
-        (None, Some(upper), _) => format!("no load below {} is known to meet it", load(upper)),
-        (None, None, _) => "no load was judged".to_owned(),
-    };
-    result.shortfall = Some(format!("{came}: {}", cause.words(unit)));
+    }
 }

@@ -208,7 +208,7 @@ impl Forwarding {
             ForwardingGoal {
                 loss_goal: goal.loss_goal,
                 lower_bound: rate(goal.lower_bound),
-                upper_bound: rate(goal.upper_bound),
+                upper_bound: rate(goal.refused_load()),
                 conditional_throughput: rate(goal.conditional_throughput),
                 reached: goal.reached,
             }

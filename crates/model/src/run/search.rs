@@ -51,7 +51,7 @@ pub struct GoalResult {
     /// How far the search came and why no further, as a sentence; absent where the goal is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortfall: Option<String>,
-    /// What the upper bound is made of.
+    /// What the upper bound is made of; without one, how the lowest load that was missed gave way in shorter trials.
     pub bounded_by: Option<BoundedBy>,
     /// `(upper − lower) / upper`.
     #[serde(rename = "width_ratio")]
@@ -62,6 +62,15 @@ pub struct GoalResult {
     #[serde(rename = "time_s", with = "as_seconds")]
     #[schemars(with = "f64")]
     pub time: Duration,
+}
+
+impl GoalResult {
+    /// The upper bound, unless the sender or the limit asked for made it: then the path refused nothing, and all that
+    /// is known is that it carries the lower bound at least.
+    pub fn refused_load(&self) -> Option<BitRate> {
+        let by_test = matches!(self.bounded_by, Some(BoundedBy::Limit | BoundedBy::Sender));
+        self.upper_bound.filter(|_| !by_test)
+    }
 }
 
 /// Notable points of a load curve. Rates are L4 payload.

@@ -54,13 +54,13 @@ pub(super) fn table<'c, 'a>(
 /// A goal's bounds as a marked range.
 fn band(goal: &GoalResult, unit: Unit) -> Option<Band> {
     let at = |rate: Option<BitRate>| rate.map(|rate| unit.of(rate.as_f64()));
-    if goal.lower_bound.is_none() && goal.upper_bound.is_none() {
+    if goal.lower_bound.is_none() && goal.refused_load().is_none() {
         return None;
     }
     Some(Band {
         name: format!("{}: {}", goal_name(goal), bounds(goal)),
         from: at(goal.lower_bound),
-        to: at(goal.upper_bound),
+        to: at(goal.refused_load()),
     })
 }
 
@@ -73,9 +73,9 @@ pub(crate) fn goal_name(goal: &GoalResult) -> String {
     }
 }
 
-/// `93.1–93.5 Mbit/s`, or the one bound that is known.
+/// `93.1–93.5 Mbit/s`, or the one bound that is known of the path.
 pub(crate) fn bounds(goal: &GoalResult) -> String {
-    let bounds = [goal.lower_bound, goal.upper_bound];
+    let bounds = [goal.lower_bound, goal.refused_load()];
     between(
         bounds.map(|bound| bound.map(BitRate::as_f64)),
         Unit::for_rate,
@@ -95,7 +95,7 @@ pub(crate) fn rate_in(run: &Run, rate: BitRate) -> String {
 pub(crate) fn bounds_in(run: &Run, goal: &GoalResult) -> (String, &'static str) {
     let test = run.config.test();
     let in_frames = |bound: BitRate| test.and_then(|test| test.device_frames(bound));
-    let both = [goal.lower_bound, goal.upper_bound];
+    let both = [goal.lower_bound, goal.refused_load()];
     let frames = both.map(|bound| bound.and_then(in_frames).map(PacketRate::pps));
     if frames == [None, None] {
         return (bounds(goal), "(intended load, L4 payload)");

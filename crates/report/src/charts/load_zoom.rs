@@ -92,7 +92,7 @@ fn around_bounds(curve: &LoadCurve<'_>) -> Option<(f64, f64, String)> {
     let all = curve
         .goals
         .iter()
-        .flat_map(|g| [g.lower_bound, g.upper_bound]);
+        .flat_map(|g| [g.lower_bound, g.refused_load()]);
     let bounds: Vec<f64> = all.flatten().map(linerate_model::BitRate::as_f64).collect();
     let low = bounds.iter().copied().min_by(f64::total_cmp)?;
     let high = bounds.iter().copied().max_by(f64::total_cmp)?;

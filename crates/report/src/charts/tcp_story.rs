@@ -6,8 +6,8 @@ use super::{ChartKind, Drawn, Topic, trial_name};
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape, rank};
 use crate::figures::{Unit, float};
 use crate::table::{Cell, Table};
-use linerate_model::ByteCount;
 use linerate_model::run::{Run, RunKind, Trial};
+use linerate_model::{ByteCount, Interval};
 
 pub(super) const KIND: ChartKind = ChartKind {
     id: "tcp-story",
@@ -150,7 +150,8 @@ fn caption(trial: &Trial, panels: &[Panel]) -> String {
             values().max_by(f64::total_cmp)?,
         );
         let name = panel.quantity.split(',').next().unwrap_or(panel.quantity);
-        let range = format!("{}–{}", panel.unit.number(low), panel.unit.show(high));
+        let range = crate::figures::range(Interval { low, high }, panel.unit);
+        let range = format!("{range} {}", panel.unit.symbol());
         Some(format!("{name} {}", range.trim_end()))
     });
     let said: Vec<String> = said.collect();

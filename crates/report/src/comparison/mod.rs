@@ -83,11 +83,7 @@ fn effect_interval(metric: &MetricComparison) -> String {
     let of_difference = metric.difference.and_then(|difference| difference.interval);
     match (of_ratio, of_difference) {
         (Some(interval), _) => {
-            format!(
-                "{}–{}",
-                ratio_digits(interval.low),
-                ratio_digits(interval.high)
-            )
+            crate::figures::between(&ratio_digits(interval.low), &ratio_digits(interval.high))
         }
         (None, Some(interval)) => {
             let end = |value| signed(metric.metric, value);

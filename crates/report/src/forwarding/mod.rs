@@ -146,7 +146,7 @@ fn number(rate: PacketRate, unit: Unit) -> String {
 pub(crate) fn bounds(goal: &ForwardingGoal, unit: Unit) -> String {
     let number = |rate| number(rate, unit);
     let text = match (goal.lower_bound, goal.upper_bound) {
-        (Some(low), Some(high)) => format!("{}–{}", number(low), number(high)),
+        (Some(low), Some(high)) => crate::figures::between(&number(low), &number(high)),
         (Some(low), None) => format!("≥ {}", number(low)),
         (None, Some(high)) => format!("< {}", number(high)),
         (None, None) => "–".to_owned(),

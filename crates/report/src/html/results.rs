@@ -88,7 +88,7 @@ pub(super) fn goals(run: &Run, level: u8) -> Markup {
     let bounds = run
         .goals()
         .iter()
-        .flat_map(|g| [g.lower_bound, g.upper_bound]);
+        .flat_map(|g| [g.lower_bound, g.refused_load()]);
     let largest = bounds.flatten().map(BitRate::as_f64).fold(0.0, f64::max);
     let unit = Unit::for_rate(largest);
     let symbol = unit.symbol();
@@ -104,7 +104,7 @@ pub(super) fn goals(run: &Run, level: u8) -> Markup {
             format!("Lower bound ({symbol}, L4 payload, intended)"),
             |goal| goal.lower_bound,
         ),
-        rate(format!("Upper bound ({symbol})"), |goal| goal.upper_bound),
+        rate(format!("Upper bound ({symbol})"), GoalResult::refused_load),
         rate(
             format!("Conditional throughput ({symbol}, receiver)"),
             |goal| goal.conditional_throughput,

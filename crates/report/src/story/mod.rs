@@ -9,7 +9,7 @@ pub(crate) use rates::{SideBySide, of_run};
 
 use crate::connections;
 use crate::figures::BigFigure;
-use crate::headline::spoilt;
+use crate::headline::{outage_beside, spoilt};
 use crate::path::PathPicture;
 use crate::words;
 use linerate_model::run::{HostRole, Run, RunKind, Trial};
@@ -59,6 +59,9 @@ pub(crate) fn story(runs: &[Run]) -> Story {
     }
     let delay = delay::fastest_and_slowest(&leaves);
     let mut clauses = rates::clauses(&rates);
+    if let [run] = leaves.as_slice() {
+        clauses.extend(outage_beside(run));
+    }
     clauses.extend(delay.iter().map(|story| story.clause.clone()));
     let counted = leaves.iter().filter_map(|run| connections::headline(run));
     let counted: Vec<_> = counted.collect();

@@ -4,6 +4,7 @@ use super::way;
 use crate::charts::{bounds, goal_name};
 use crate::curve::{LoadCurve, best_known_rate};
 use crate::figures::{BigFigure, Unit, Value};
+use crate::headline::same_load;
 use crate::words;
 use linerate_model::run::{GoalResult, Limit, Run, RunKind, Trial, Verdict};
 use linerate_model::spec::Direction;
@@ -98,7 +99,8 @@ fn carried(runs: &[&Run], direction: Direction) -> Option<Carried> {
         return Some(searched(&goals, about));
     }
     let curve = LoadCurve::from_trials(trials.iter().copied(), direction);
-    if curve.is_rising() {
+    // Over several loads there is no mean.
+    if curve.points.len() > 1 {
         let peak = curve.peak()?.received?;
         let (value, interval) = split(&peak);
         let full = curve.follows_up_to().map_or_else(String::new, |point| {
@@ -114,16 +116,27 @@ fn carried(runs: &[&Run], direction: Direction) -> Option<Carried> {
             about: format!("{name}, {layer}{full}"),
         });
     }
-    let rates: Vec<_> = trials
-        .iter()
-        .filter_map(|trial| best_known_rate(trial))
-        .collect();
+    let rates = trials.iter().filter_map(|trial| best_known_rate(trial));
+    let mut rates: Vec<_> = rates.collect();
+    let is_of_loads = |run: &&Run| {
+        let of_way = run
+            .trials
+            .iter()
+            .filter(|trial| trial.valid && trial.direction == direction);
+        same_load(run, &of_way.collect::<Vec<_>>()).len() > 1
+    };
+    let is_peak = runs.iter().any(is_of_loads);
+    if is_peak {
+        // Tests of a log whose loads are not known.
+        rates.sort_by(|a, b| b.0.total_cmp(&a.0));
+        rates.truncate(1);
+    }
     let mean = Value::from_observations(&rates)?;
     let (value, interval) = split(&mean);
     Some(Carried {
         point: mean.point(),
         range: mean.estimate.interval,
-        is_peak: false,
+        is_peak,
         value,
         interval,
         about: format!("{name}, {layer}"),
@@ -145,7 +158,7 @@ fn strictest(run: &Run, direction: Direction) -> Option<&GoalResult> {
         .goals()
         .iter()
         .filter(|goal| goal.direction == direction);
-    let known = goals.filter(|goal| goal.lower_bound.is_some() || goal.upper_bound.is_some());
+    let known = goals.filter(|goal| goal.lower_bound.is_some() || goal.refused_load().is_some());
     known.min_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()))
 }
 
@@ -169,7 +182,7 @@ fn searched(goals: &[&GoalResult], about: String) -> Carried {
             let bound = |rate: Option<BitRate>| rate.map(BitRate::as_f64);
             let first = goals.first();
             let (low, high) = first.map_or((None, None), |goal| {
-                (bound(goal.lower_bound), bound(goal.upper_bound))
+                (bound(goal.lower_bound), bound(goal.refused_load()))
             });
             Carried {
                 point: low.or(high).unwrap_or_default(),

@@ -2,8 +2,8 @@
 
 use crate::charts::{bounds, goal_name};
 use crate::figures::{float, nanos, rate};
-use crate::headline::{Headline, headlines, spoilt};
-use crate::words;
+use crate::headline::{Headline, headlines, is_by_load, outage_beside, spoilt};
+use crate::words::{self, lower};
 use linerate_model::run::{GoalResult, Run, RunKind, RunStatus, RunWork};
 use linerate_model::{BitRate, Ratio};
 
@@ -51,11 +51,12 @@ fn of_one(run: &Run) -> Vec<String> {
         return vec![why.to_owned()];
     }
     let figures = if run.goals().is_empty() {
-        of_headlines(&headlines(run))
+        of_headlines(&headlines(run), is_by_load(run))
     } else {
         of_goals(run.goals())
     };
     let mut said = vec![figures];
+    said.extend(outage_beside(run));
     said.extend(verdict.map(|verdict| {
         let limited = words::limited(&verdict.limit);
         if verdict.limit.is_none() || verdict.limit.is_unknown() {
@@ -67,8 +68,8 @@ fn of_one(run: &Run) -> Vec<String> {
     said
 }
 
-/// Every direction's first figure, with what it is up to the first comma.
-fn of_headlines(all: &[Headline]) -> String {
+/// Every direction's first figure, or that of every load, with what it is up to the first comma.
+fn of_headlines(all: &[Headline], of_loads: bool) -> String {
     let brief = |line: &Headline| {
         let what = line.about.split(',').next().unwrap_or_default();
         let way = line
@@ -83,6 +84,7 @@ fn of_headlines(all: &[Headline]) -> String {
     match (all, named.as_slice()) {
         ([], _) => "no result".to_owned(),
         (_, [first, .., last]) => format!("{} and {}", brief(first), brief(last)),
+        _ if of_loads => all.iter().map(brief).collect::<Vec<_>>().join(" and "),
         ([first, ..], _) => brief(first),
     }
 }
@@ -156,13 +158,4 @@ fn round_trip(parts: &[Run]) -> Option<String> {
     } else {
         format!("the median round trip is {}", time(first))
     })
-}
-
-/// With a small first letter.
-fn lower(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters
-        .next()
-        .map(|letter| letter.to_lowercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
 }

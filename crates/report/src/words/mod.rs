@@ -302,6 +302,15 @@ pub(crate) fn observed(seen: &Observed) -> String {
     )
 }
 
+/// With a small first letter.
+pub(crate) fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters
+        .next()
+        .map(|letter| letter.to_lowercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

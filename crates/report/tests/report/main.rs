@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod accessible;
 #[cfg(test)]
+mod bounds;
+#[cfg(test)]
 mod browser;
 #[cfg(test)]
 mod comparison;

@@ -3,9 +3,11 @@ use super::*;
 use linerate_model::random::Random;
 use linerate_model::run::BoundedBy;
 use linerate_model::{BitRate, PacketCount};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 mod contract;
+mod order;
 
 const CAPACITY: BitRate = BitRate::from_bps(95_700_000);
 

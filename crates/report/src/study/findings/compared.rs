@@ -78,9 +78,11 @@ fn figure(main: &MainEffect, quantity: &str, against: &str) -> BigFigure {
     BigFigure {
         value: format!("{:.2} ×", estimate.point),
         interval: estimate.interval.map(|interval| {
+            let [low, high] = [interval.low, interval.high].map(|end| format!("{end:.2}"));
             format!(
-                "95 %: {:.2}–{:.2}, n = {}",
-                interval.low, interval.high, estimate.n
+                "95 %: {}, n = {}",
+                crate::figures::between(&low, &high),
+                estimate.n
             )
         }),
         about: format!("{} against {against} ({quantity})", level(&main.of)),
