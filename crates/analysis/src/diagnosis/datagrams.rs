@@ -229,7 +229,9 @@ pub(super) fn said(outcome: Option<Outcome>, changed: &Trial) -> String {
         Some(Outcome::ShortQueued) => {
             "the sender sent no more, and what it sent had waited".to_owned()
         }
-        None => "inconclusive: a thread waited for a core, as it did not in the run".to_owned(),
+        None => {
+            "inconclusive: a traffic thread waited for a core, which none did in the run".to_owned()
+        }
     }
 }
 

@@ -49,6 +49,7 @@ use crate::thresholds::weight::{LEAST_GAIN, SURE};
 pub use counts::{Counts, Observation, ObservedClass};
 
 pub(crate) use conclusion::conclude;
+pub(crate) use next_limit::withdraw as withdraw_next_limit;
 
 use likelihoods::{LikelihoodData, Likelihoods};
 

@@ -11,7 +11,7 @@ use super::weights::Suspect;
 use crate::causes::{own_shaper, receiver_cpu, sender_cpu};
 use crate::thresholds::next_limit::{GREATEST_GAIN, LEAST_GAIN};
 use linerate_model::BitRate;
-use linerate_model::run::{NextLimit, Run, Trial};
+use linerate_model::run::{NextLimit, Run, Trial, Verdict};
 use linerate_model::signals::CGROUP_THROTTLED_NS;
 use linerate_model::spec::{Side, Transport};
 
@@ -36,11 +36,22 @@ pub(super) fn next(run: &Run, limited: &Trial, limit: Suspect) -> Option<NextLim
     })
 }
 
+/// How the sentence on the next limit begins.
+const NEXT: &str = "Next limit";
+
+/// Takes back what was said of the next limit: beside programs that take the CPU, what it would be rests on their use.
+pub(crate) fn withdraw(verdict: &mut Verdict) {
+    if let Some(weighed) = &mut verdict.weighed {
+        weighed.next = None;
+    }
+    verdict.evidence.retain(|line| !line.starts_with(NEXT));
+}
+
 /// The sentence on the next limit, with what it gains over `limited`.
 pub(super) fn describe(next: &NextLimit, limited: &Trial) -> String {
     let rate = limited.received_rate.unwrap_or_default().as_f64();
     format!(
-        "Next limit: {}, at most {} ({:+.0} %).",
+        "{NEXT}: {}, at most {} ({:+.0} %).",
         next.limit.name(),
         next.rate,
         (next.rate.as_f64() / rate - 1.0) * 100.0

@@ -178,6 +178,9 @@ fn name_ceiling(draft: &mut Draft<'_>) {
 /// What other programs take of a host is theirs, not its CPU's.
 fn name_other_programs(draft: &mut Draft<'_>) {
     other_programs::apply(draft.run, draft.direction, &mut draft.verdict);
+    if draft.verdict.limit == other_programs::CAUSE.limit() {
+        diagnosis::withdraw_next_limit(&mut draft.verdict);
+    }
 }
 
 /// What the device under test dropped by its own counters, or what its work costs on this host, is the device's.

@@ -213,6 +213,13 @@ fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> Rul
     if of_link.is_some_and(|share| share > 0.9) {
         return clear("the rate is the link's");
     }
+    // The window of a sender that fills a link rises and falls with the queue before it.
+    if let Some(speed) = evidence.nominal_speed() {
+        return clear(format!(
+            "the rate is what a link of {} carries",
+            words::rate(speed)
+        ));
+    }
     let effect = WindowEffect::from_evidence(evidence);
     if let Some(effect) = effect.filter(|effect| effect.is_no_limit()) {
         return clear(format!(

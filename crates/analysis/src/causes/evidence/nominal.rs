@@ -2,6 +2,7 @@
 
 use super::Evidence;
 use crate::readings::packet;
+use linerate_model::run::Trial;
 use linerate_model::{BitRate, FrameOverhead, Layer};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -11,8 +12,16 @@ const SPEEDS: [f64; 11] = [
     1e7, 1e8, 1e9, 2.5e9, 5e9, 1e10, 2.5e10, 4e10, 1e11, 2e11, 4e11,
 ];
 
-/// Shares of a nominal speed at which a link is full.
-const FULL: RangeInclusive<f64> = 0.98..=1.005;
+/// Shares of a nominal speed at which a link is full. The upper end is that of a shaper, which counts frames without
+/// preamble, check sum and gap: 1514 of 1538 bytes.
+const FULL: RangeInclusive<f64> = 0.98..=1.018;
+
+/// Share by which a full link's intervals may differ from their mean, and how many of them must not: queues and timers make
+/// single ones differ, a window that is too small or another sender's traffic all of them.
+const STEADY: f64 = 0.1;
+const LEAST_STEADY: f64 = 0.75;
+/// Fewest intervals that tell: the first has the start of the test, the last its end.
+const LEAST_INTERVALS: usize = 3;
 
 /// Full TCP segments behind an MTU of 1500 bytes, with time stamps and without (RFC 7323): headers, and payload in bytes.
 const FULL_SEGMENTS: [(FrameOverhead, u64); 2] = [
@@ -54,7 +63,7 @@ impl Evidence<'_> {
         });
         // Of what linerate measured itself the interfaces are recorded.
         let is_log = run.trials.iter().all(|trial| trial.raw().is_empty());
-        if !is_log || is_within_host || self.link_speed().is_some() {
+        if !is_log || is_within_host || self.link_speed().is_some() || !self.is_steady() {
             return None;
         }
         let fills = |speed: &f64| {
@@ -63,4 +72,31 @@ impl Evidence<'_> {
         };
         SPEEDS.into_iter().find(fills)
     }
+
+    /// Whether TCP's rate stays the same from interval to interval, as far as a log has them.
+    fn is_steady(&self) -> bool {
+        let mut subject = self.trials().iter();
+        !self.is_tcp() || subject.all(|trial| is_level(trial))
+    }
+}
+
+/// Whether most of the intervals of `trial` have the same rate, its first and last one aside.
+fn is_level(trial: &Trial) -> bool {
+    let known = trial.intervals.iter().filter_map(|interval| {
+        let rate = interval.received_rate.or(interval.offered_load)?;
+        Some(rate.as_f64())
+    });
+    let rates: Vec<f64> = known.collect();
+    if rates.len() < LEAST_INTERVALS {
+        return true;
+    }
+    let inner = &rates[1..rates.len() - 1];
+    let Some(mean) = crate::readings::mean(inner.iter().copied()) else {
+        return true;
+    };
+    let level = inner
+        .iter()
+        .filter(|rate| (**rate / mean - 1.0).abs() <= STEADY);
+    let count = |n: usize| linerate_model::PacketCount::new(n as u64).as_f64();
+    count(level.count()) >= LEAST_STEADY * count(inner.len())
 }
