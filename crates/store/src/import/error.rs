@@ -191,6 +191,16 @@ pub enum ImportError {
         /// The tool.
         tool: &'static str,
     },
+    /// A document of linerate's own.
+    #[error(
+        "{file} is a document of linerate itself ({schema}), no log: `linerate show {file}` and `linerate report {file}` read run documents as they are"
+    )]
+    OwnDocument {
+        /// The file.
+        file: String,
+        /// Its schema.
+        schema: String,
+    },
     /// Something that only the user knows.
     #[error("{file}: line {line}: the file does not tell {what}; give {hint}")]
     Untold {

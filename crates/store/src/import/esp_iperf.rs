@@ -86,7 +86,7 @@ impl Grammar for EspIperf {
 
     fn outside(&mut self, log: &mut Log, line: &str) -> Result<()> {
         if !log.is_lost && is_heading(line) {
-            return Err(Fault::Missing(format!("its line \"{MODE}…\"")));
+            return Err(Fault::Missing(format!("its line \"{MODE}…\" is not there")));
         }
         Ok(())
     }

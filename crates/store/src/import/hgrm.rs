@@ -192,8 +192,9 @@ impl Hgrm {
             Some("udp") => Some(Transport::Udp),
             _ => None,
         };
+        let own = unit.zip(transport);
         let hinted = self.hint.map(|hint| (hint.unit, hint.transport));
-        let Some((unit, transport)) = unit.zip(transport).or(hinted) else {
+        let Some((unit, transport)) = own.or(hinted) else {
             return Err(Fault::Other(ImportError::Untold {
                 file: log.file.clone(),
                 line: log.number,
@@ -201,8 +202,13 @@ impl Hgrm {
                 hint: "--hgrm TRANSPORT:UNIT, such as --hgrm tcp:ms",
             }));
         };
+        let mut test = TestBuilder::new(log, &FORMAT, View::Client, transport);
+        if own.is_none() {
+            // The figures are other ones with another unit: what the user told names the test too.
+            test.text.add(&format!("{transport}, {} ns", unit.nanos()));
+        }
         Ok(Distribution {
-            test: TestBuilder::new(log, &FORMAT, View::Client, transport),
+            test,
             header,
             unit,
             histogram: Histogram::new(),

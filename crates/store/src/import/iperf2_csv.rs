@@ -290,7 +290,9 @@ impl Iperf2Csv {
         let connection = line.connection()?;
         let time = line.word("time")?;
         let fits = open.as_ref().is_some_and(|test| {
-            test.has(&connection) || test.time == time && test.is_beside(&connection, &row)
+            let is_known = test.has(&connection);
+            is_known && !test.begins_anew(&connection, &row)
+                || !is_known && test.time == time && test.is_beside(&connection, &row)
         });
         if !fits {
             self.close(log, open.take());
@@ -301,7 +303,13 @@ impl Iperf2Csv {
         }
         let draft = open.as_mut()?;
         time.clone_into(&mut draft.time);
-        draft.test.text.add(text);
+        // A line that comes once more is no other test.
+        let mut streams = draft.streams.iter();
+        let is_again = streams
+            .any(|stream| is_same(&stream.connection, &connection) && stream.last.is_same(&row));
+        if !is_again {
+            draft.test.text.add(text);
+        }
         draft.is_udp |= line.has("datagrams");
         draft.add(&line, row, connection)
     }
@@ -335,6 +343,18 @@ impl Draft {
     fn has(&self, connection: &Connection) -> bool {
         let mut streams = self.streams.iter();
         streams.any(|stream| is_same(&stream.connection, connection))
+    }
+
+    /// Whether a line begins a stream once more whose line over the whole test was there: the log stands twice in its file.
+    fn begins_anew(&self, connection: &Connection, row: &Row) -> bool {
+        /// The first of several intervals is at most half of the whole; a report of the other end is about as long.
+        const LARGEST: f64 = 0.75;
+        let is_over = |stream: &&Stream| {
+            let is_total = stream.before_s.is_some() && stream.total().is_some();
+            is_same(&stream.connection, connection) && is_total && !stream.last.is_same(row)
+        };
+        let mut over = self.streams.iter().filter(is_over);
+        row.start.low == 0.0 && over.any(|stream| row.end.value < LARGEST * stream.last.end.value)
     }
 
     /// Whether a new stream ran between the same hosts in the same time.
@@ -469,6 +489,10 @@ impl reader::Draft for Draft {
         let ends: Option<Vec<_>> = self.streams.iter().map(Stream::total).collect();
         let own = total(ends.ok_or("its last line, over the whole test, is not there")?);
         let report = total(self.streams.iter().filter_map(|stream| stream.report));
+        let has_one_line = |stream: &Stream| stream.before_s.is_none() && !stream.is_twice;
+        if let Some(only) = own.filter(|_| self.streams.iter().all(has_one_line)) {
+            self.test.lone_line(&only);
+        }
         let own = own.as_ref().map(Totals::of_line);
         let is_whole = |sum: &Row| {
             let seconds = own.map(|own| own.seconds.value);

@@ -9,6 +9,17 @@ use super::{ALL, ImportError, Line, LogFormat, Result, Source, iperf3_json, othe
 /// Most layers of a log: an annotation of a CI system that has a log of a container that has a result.
 const MAX_LAYERS: usize = 4;
 
+/// A document of linerate says within so many lines what it is.
+const MAX_HEAD_LINES: usize = 4;
+
+/// The schema of a document of linerate: `linerate/run/2`.
+fn own_schema(line: &str) -> Option<String> {
+    let (_, value) = line.split_once("\"schema\"")?;
+    let value = value.trim_start_matches([' ', ':']).strip_prefix('"')?;
+    let (schema, _) = value.split_once('"')?;
+    schema.starts_with("linerate/").then(|| schema.to_owned())
+}
+
 /// Longest line that is no document of JSON, bytes: no tool prints longer ones.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 
@@ -123,6 +134,12 @@ impl Layers {
                 let is_document = embedded::begin(text).is_some();
                 is_json |= is_document;
                 pieces = (!is_document).then_some(1);
+            }
+            if let Some(schema) = own_schema(text).filter(|_| line.number <= MAX_HEAD_LINES) {
+                return Err(ImportError::OwnDocument {
+                    file: signs.file,
+                    schema,
+                });
             }
             if pieces.is_some_and(|pieces| pieces > MAX_LINE_BYTES / MAX_PIECE_BYTES) {
                 too_large.get_or_insert_with(|| ImportError::TooLarge {

@@ -249,12 +249,24 @@ fn endpoint(rest: &mut &str) -> Option<Endpoint> {
 }
 
 /// Names a test by its text: FNV-1a, 64 bits. Not meant against forgery.
+///
+/// Rules and empty lines count where words follow them: those behind a test's last words are of what comes next in the
+/// log, so that a test has one name wherever it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fingerprint(u64);
+pub(super) struct Fingerprint {
+    /// Of all lines up to the last one with words.
+    named: u64,
+    /// Of all lines.
+    all: u64,
+}
 
 impl Default for Fingerprint {
     fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
+        const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+        Self {
+            named: BASIS,
+            all: BASIS,
+        }
     }
 }
 
@@ -269,13 +281,24 @@ impl Fingerprint {
     /// Takes one more line; white space around it does not count.
     pub(super) fn add(&mut self, line: &str) {
         for byte in line.trim().bytes().chain([b'\n']) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            self.all = (self.all ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
+        if line.contains(char::is_alphanumeric) {
+            self.named = self.all;
+        }
+    }
+
+    /// Takes one more line that counts only where others follow: what stands behind a test's last figures may be of
+    /// anything.
+    pub(super) fn add_between(&mut self, line: &str) {
+        let named = self.named;
+        self.add(line);
+        self.named = named;
     }
 
     /// The name.
     pub(super) const fn get(self) -> u64 {
-        self.0
+        self.named
     }
 }
 

@@ -78,8 +78,9 @@ use enclosed::Enclosure;
 use gathered::Gathered;
 use interleaved::Shares;
 use layers::{Layers, Signs};
-use linerate_model::BitRate;
-use linerate_model::run::Run;
+use linerate_model::run::{Run, Trial};
+use linerate_model::spec::Transport;
+use linerate_model::{BitRate, Quantity};
 use std::ops::ControlFlow;
 use warnings::Warnings;
 
@@ -150,7 +151,33 @@ pub struct Imported {
     pub refused: Vec<ImportError>,
 }
 
+/// Sets the link speed that the user gave, if what arrived can have crossed such a link.
 fn set_link_speed(run: &mut Run, speed: BitRate) {
+    /// Share of what a sender counts that may still be in its buffers at the end.
+    const BUFFERED: f64 = 0.1;
+    let arrived = |trial: &Trial| {
+        let low = |quantity, rate: Option<BitRate>| {
+            let rounded = trial.rounding(quantity).map(|interval| interval.low);
+            rounded.or_else(|| rate.map(BitRate::as_f64))
+        };
+        let sent = || {
+            let is_acknowledged = trial.transport == Transport::Tcp;
+            let sent = low(Quantity::OfferedRate, trial.offered_load);
+            sent.filter(|_| is_acknowledged)
+                .map(|sent| sent * (1.0 - BUFFERED))
+        };
+        low(Quantity::ReceivedRate, trial.received_rate).or_else(sent)
+    };
+    let most = run.trials.iter().filter_map(arrived).max_by(f64::total_cmp);
+    if let Some(most) = most.filter(|most| *most > speed.as_f64()) {
+        run.notes.push(format!(
+            "a link speed of {speed} was given at import, but at least {} of L4 payload arrived, which no such link \
+             carries: the speed is not used; give that of the slowest link that the test crossed",
+            BitRate::from_f64(most)
+        ));
+        return;
+    }
+    run.id = build::told(&run.id, &format!("link speed {} bit/s", speed.bps()));
     run.config.link_speed = Some(speed);
     run.notes.push(format!(
         "a link speed of {speed} was given at import; the log does not tell it"

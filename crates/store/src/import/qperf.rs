@@ -88,7 +88,9 @@ impl Grammar for Qperf {
     fn outside(&mut self, log: &mut Log, line: &str) -> Result<()> {
         let key = line.split_once('=').map(|(key, _)| key.trim());
         if key.is_some_and(|key| FIGURES.contains(&key)) && !log.is_lost {
-            return Err(Fault::Missing("the name of its test".to_owned()));
+            return Err(Fault::Missing(
+                "the name of its test is not there".to_owned(),
+            ));
         }
         Ok(())
     }

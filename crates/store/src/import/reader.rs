@@ -30,7 +30,7 @@ pub(super) type Result<T, E = Fault> = std::result::Result<T, E>;
 pub(super) enum Fault {
     /// Anything that is not about the line, with its own place.
     Other(ImportError),
-    /// The test is cut off: what is not there.
+    /// The test is cut off: what is missing, as a sentence (`its summary is not there`).
     Missing(String),
     /// What the line, or the test at its end, should have.
     Wanted(&'static str),

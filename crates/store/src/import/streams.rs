@@ -60,6 +60,12 @@ impl Streams {
         self.last.is_empty()
     }
 
+    /// Whether a line counts what was sent again, which only a sender of TCP knows.
+    pub(super) fn is_sender(&self) -> bool {
+        let mut rows = self.last.values().map(|last| last.row);
+        rows.any(|row| row.retransmitted.is_some())
+    }
+
     /// Lets each side keep no more intervals than this.
     pub(super) fn set_limit(&mut self, limit: usize) {
         self.limit = Some(limit);

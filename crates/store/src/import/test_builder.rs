@@ -106,6 +106,24 @@ impl TestBuilder {
         self.test.notes.push(text.into());
     }
 
+    /// Says of a log with a single line of figures of each stream, of a tool that prints intervals and the line over the
+    /// whole test alike, that it may have been cut after its first interval: nothing in the log denies it, and how long
+    /// the test was to be is not known.
+    ///
+    /// An interval ends with a whole second; so do some lines over a whole test.
+    pub(super) fn lone_line(&mut self, total: &Row) {
+        /// Longest interval that is usual: 1, 2 or 5 seconds. The default length of a test is twice that.
+        const LONGEST: f64 = 5.0;
+        let end = total.end.value;
+        let is_whole = end.fract() == 0.0 && end <= LONGEST;
+        if is_whole && self.command.is_none() {
+            self.note(format!(
+                "the only line of figures covers {end} s: the log does not tell whether that is the whole test, or its \
+                 first interval and the rest is cut off"
+            ));
+        }
+    }
+
     /// What this end counted over the whole test: of one that ended early, over its intervals.
     pub(super) fn or_early(&self, own: Option<Totals>, rows: &[Row]) -> Option<Totals> {
         let is_early = self.interrupted.is_some();

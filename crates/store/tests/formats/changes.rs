@@ -177,7 +177,7 @@ fn lacks_short_end(known: &[Value], found: &[Value]) -> bool {
 }
 
 /// Every log of the fixtures, by name.
-fn logs() -> Vec<(String, Vec<u8>)> {
+pub(crate) fn logs() -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut files = Vec::new();
     let mut folders = vec![root.clone()];

@@ -101,3 +101,29 @@ fn a_cut_log_of_sockperf_names_the_line_that_is_missing() {
         assert!(error.contains(said), "{error}");
     }
 }
+
+#[test]
+fn a_document_of_linerate_is_named_with_the_commands_that_read_it() {
+    for text in [
+        "{\n  \"schema\": \"linerate/run/2\",\n  \"id\": \"r\"\n}\n",
+        "{\"schema\":\"linerate/run/2\",\"id\":\"r\",\"trials\":[]}\n",
+    ] {
+        let said = refusal(text);
+        assert!(
+            said.contains("linerate/run/2") && said.contains("`linerate show a.log`"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_log_without_its_first_line_says_that_it_is_not_there() {
+    for text in [
+        "[  5]   0.00-1.00   sec  11.4 MBytes  95.8 Mbits/sec    0    148 KBytes\niperf Done.\niperf3: x\n- - - - - - - - - -\n",
+        "[ ID] Interval       Transfer     Bandwidth\nTCP window size: 16.0 KByte (default)\n[  1] 0.0000-1.0017 sec  11.5 MBytes  96.5 Mbits/sec\n",
+    ] {
+        let said = refusal(text);
+        assert!(said.contains("cut off: its first line"), "{said}");
+        assert!(said.contains("is not there"), "{said}");
+    }
+}

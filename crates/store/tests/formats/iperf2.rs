@@ -199,3 +199,34 @@ fn parallel_streams_are_one_test_in_whatever_order_their_lines_come() {
     assert_eq!(late.streams, Some(3));
     assert_eq!(packets(late), [Some(2479), Some(1591), Some(888)]);
 }
+
+/// A client's log of one line of figures, which begins with these times and bytes.
+fn one_line(figures: &str) -> Run {
+    let log = format!(
+        "------------------------------------------------------------\nClient connecting to 10.0.0.2, TCP port 5001\n\
+         TCP window size: 16.0 KByte (default)\n------------------------------------------------------------\n\
+         [  1] local 10.0.0.1 port 40000 connected with 10.0.0.2 port 5001\n[ ID] Interval       Transfer     Bandwidth\n\
+         [  1] {figures} MBytes   105 Mbits/sec\n"
+    );
+    let mut imported = import(&[("a.log".to_owned(), log.into_bytes())]).unwrap();
+    assert_eq!(imported.warnings, Vec::<String>::new(), "{figures}");
+    imported.runs.remove(0)
+}
+
+/// With `-i` an interval comes first, and nothing tells it from the line over the whole test.
+#[test]
+fn a_log_that_may_be_cut_after_its_first_interval_says_so() {
+    for figures in [
+        "0.0000-1.0000 sec  12.5",
+        "0.0- 1.0 sec  12.5",
+        "0.0- 5.0 sec  62.6",
+    ] {
+        let notes = &one_line(figures).trials[0].reasons;
+        let is_said = |note: &String| note.contains("its first interval and the rest is cut off");
+        assert!(notes.iter().any(is_said), "{notes:?}");
+    }
+    // The length of a test, and that of no interval.
+    for figures in ["0.0-10.0 sec  125", "0.0000-3.1038 sec  38.9"] {
+        assert_eq!(one_line(figures).trials[0].reasons, Vec::<String>::new());
+    }
+}

@@ -345,3 +345,31 @@ fn a_stream_with_its_full_output_is_one_test() {
         assert!(cut.refused[0].to_string().contains("cut off"));
     }
 }
+
+/// The heading of a client's intervals is lost: their own columns tell that it sent.
+#[test]
+fn parallel_streams_without_the_heading_of_their_intervals_are_read_as_they_went() {
+    const HEADING: &str = "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n";
+    let log = |heading: &str| {
+        let text = format!(
+            "Connecting to host 10.0.0.2, port 5201\n\
+             [  5] local 10.0.0.1 port 60738 connected to 10.0.0.2 port 5201\n\
+             [  7] local 10.0.0.1 port 60742 connected to 10.0.0.2 port 5201\n{heading}\
+             [  5]   0.00-1.00   sec  5.00 MBytes  41.9 Mbits/sec    3   59.4 KBytes\n\
+             [  7]   0.00-1.00   sec  6.00 MBytes  50.3 Mbits/sec    2   48.1 KBytes\n\
+             [SUM]   0.00-1.00   sec  11.0 MBytes  92.3 Mbits/sec    5\n\
+             - - - - - - - - - - - - - - - - - - - - - - - - -\n\
+             [ ID] Interval           Transfer     Bitrate         Retr\n\
+             [  5]   0.00-1.00   sec  5.00 MBytes  41.9 Mbits/sec    3             sender\n\
+             [  5]   0.00-1.00   sec  4.90 MBytes  41.1 Mbits/sec                  receiver\n\
+             [  7]   0.00-1.00   sec  6.00 MBytes  50.3 Mbits/sec    2             sender\n\
+             [  7]   0.00-1.00   sec  5.90 MBytes  49.5 Mbits/sec                  receiver\n\
+             [SUM]   0.00-1.00   sec  11.0 MBytes  92.3 Mbits/sec    5             sender\n\
+             [SUM]   0.00-1.00   sec  10.8 MBytes  90.6 Mbits/sec                  receiver\n\niperf Done.\n"
+        );
+        let imported = import(&[("a.log".to_owned(), text.into_bytes())]).unwrap();
+        assert_eq!(imported.warnings, Vec::<String>::new(), "{heading}");
+        imported.runs[0].trials.clone()
+    };
+    assert_eq!(log(""), log(HEADING));
+}

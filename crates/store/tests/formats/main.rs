@@ -22,6 +22,7 @@ mod nat;
 mod netperf;
 mod others;
 mod pasted;
+mod repeated;
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")

@@ -4,6 +4,7 @@
 mod payload;
 mod trial;
 
+use super::line::Fingerprint;
 use super::merge::Merged;
 use super::{LatencyTest, TrafficTest, View};
 use linerate_model::WallTime;
@@ -160,6 +161,15 @@ pub(super) fn id(started: Option<&WallTime>, kind: RunKind, fingerprint: u64) ->
     let begin = started.map_or_else(|| "imported".to_owned(), WallTime::compact);
     let digits = (fingerprint >> 32) ^ (fingerprint & 0xffff_ffff);
     format!("{begin}-{}-{digits:08x}", kind.as_str())
+}
+
+/// The id of a run whose log is the one of `id`, and of which the user told `what`: figures and verdict depend on it, so
+/// that the same log with something else told is another run.
+pub(super) fn told(id: &str, what: &str) -> String {
+    let name = Fingerprint::of([id, what].into_iter()).get();
+    let digits = (name >> 32) ^ (name & 0xffff_ffff);
+    let (begin, _) = id.rsplit_once('-').unwrap_or((id, ""));
+    format!("{begin}-{digits:08x}")
 }
 
 fn files(group: &[Merged]) -> Vec<String> {

@@ -273,7 +273,7 @@ impl Draft {
         let mut strange = known.iter().filter(|tag| !self.announced.contains(**tag));
         if let Some(tag) = strange.next().filter(|_| !self.announced.is_empty()) {
             return Err(Fault::Missing(format!(
-                "the line that announces stream {tag} (\"local … connected with …\")"
+                "the line that announces stream {tag} (\"local … connected with …\") is not there"
             )));
         }
         let silent = self
@@ -302,6 +302,9 @@ impl Draft {
             );
         }
         let (rows, total) = self.rows.split(direction).ok_or(NO_TOTAL)?;
+        if rows.is_empty() {
+            self.test.lone_line(&total);
+        }
         let mut way = DirectionFigures {
             streams,
             own: Some(Totals::of_line(&total)),
@@ -434,7 +437,11 @@ impl reader::Draft for Draft {
     }
 
     fn line(&mut self, log: &Log, line: &str) -> Result<()> {
-        self.test.text.add(line);
+        if matches!(kind(line), Kind::Other) {
+            self.test.text.add_between(line);
+        } else {
+            self.test.text.add(line);
+        }
         // A histogram that 2.1 and after prints below a summary.
         if line.contains("-PDF:") {
             return Ok(());

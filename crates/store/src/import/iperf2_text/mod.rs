@@ -125,7 +125,8 @@ impl Grammar for Iperf2Text {
 }
 
 /// What figures outside of any test lack.
-const HEADLESS: &str = "its first line (\"Client connecting to\" or \"Server listening on\")";
+const HEADLESS: &str =
+    "its first line (\"Client connecting to\" or \"Server listening on\") is not there";
 
 impl Iperf2Text {
     fn settle(&mut self, log: &mut Log, open: &mut Option<Draft>) {

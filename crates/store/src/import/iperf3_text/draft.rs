@@ -267,7 +267,10 @@ impl Draft {
             }
             // What its sender sent again, only the server knows.
             (View::Client, _) if self.test.transport == Transport::Tcp => {
-                self.check_direction(line, sends && !self.columns.contains("Retr"));
+                // The heading of the intervals may be lost; then their own columns tell.
+                let is_shown = !self.columns.is_empty() || !self.streams.is_empty();
+                let is_sender = self.columns.contains("Retr") || self.streams.is_sender();
+                self.check_direction(line, sends && is_shown && !is_sender);
             }
             _ => {}
         }
@@ -485,8 +488,14 @@ impl reader::Draft for Draft {
             self.end_inner()?;
         }
         let line = line.trim_end();
-        self.test.text.add(line);
-        match kind(line) {
+        let kind = kind(line);
+        let is_summed = matches!(self.phase, Phase::Done | Phase::Summary);
+        if is_summed && matches!(kind, Kind::Other) && !line.contains("iperf Done.") {
+            self.test.text.add_between(line);
+        } else {
+            self.test.text.add(line);
+        }
+        match kind {
             Kind::Data(data) => match figures(log.number, &data, self.test.transport)? {
                 Some((ending, figures)) => self.take(ending, figures)?,
                 None => self.test.omits_start = true,

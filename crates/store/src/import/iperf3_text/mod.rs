@@ -102,6 +102,11 @@ impl Grammar for Iperf3Text {
         if let Some(version) = line.strip_prefix("iperf 3.") {
             let end = version.find(char::is_whitespace).unwrap_or(version.len());
             log.version = Some(format!("3.{}", &version[..end]));
+            // With `-V` it is the first line of a test, before the one that the others begin with.
+            let is_between = open.as_ref().is_none_or(|open| !open.is_bare());
+            if !is_in_inner && is_between {
+                return Ok(Step::Between);
+            }
         } else if line.contains("Connecting to host ") {
             let bare = open.take_if(|open| open.is_bare());
             let step = self.begin(log, View::Client);
@@ -136,7 +141,7 @@ impl Grammar for Iperf3Text {
         if !log.is_lost
             && (is_figure || line.contains(" connected to ") || line.contains("Reverse mode, "))
         {
-            let missing = "its first line (\"Connecting to host\" or \"Accepted connection from\")";
+            let missing = "its first line (\"Connecting to host\" or \"Accepted connection from\") is not there";
             return Err(Fault::Missing(missing.to_owned()));
         }
         Ok(())

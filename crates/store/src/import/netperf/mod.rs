@@ -155,7 +155,7 @@ impl Grammar for Netperf {
             || line.contains("Throughput,Throughput Units")
             || line.starts_with("Interim result: ");
         if is_figure && !log.is_lost {
-            let missing = "its first line (\"… TEST from … to …\")";
+            let missing = "its first line (\"… TEST from … to …\") is not there";
             return Err(Fault::Missing(missing.to_owned()));
         }
         Ok(())

@@ -66,7 +66,7 @@ impl Grammar for SfntPingpong {
                 rows: Vec::new(),
             }));
         }
-        if line.starts_with('#') {
+        if line.starts_with('#') || line.contains("]: Using ") {
             // The header of the next table.
             self.close(log, open.take());
         }
@@ -79,7 +79,9 @@ impl Grammar for SfntPingpong {
             .all(|word| word.parse::<u64>().is_ok());
         if is_row && !line.trim().is_empty() && !self.header.is_empty() && !log.is_lost {
             self.header = Header::default();
-            return Err(Fault::Missing("the heading of its table".to_owned()));
+            return Err(Fault::Missing(
+                "the heading of its table is not there".to_owned(),
+            ));
         }
         self.header.line(log.number, line);
         Ok(())

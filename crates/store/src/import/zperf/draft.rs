@@ -186,6 +186,11 @@ impl Draft {
         self.test.skipped("the session goes on without its figures")
     }
 
+    /// Makes what the user told a part of what names the test.
+    pub(super) fn name_with(&mut self, told: &str) {
+        self.test.text.add(told);
+    }
+
     /// What this test tells about the step of its units.
     pub(super) fn tell(&self, units: &mut Units) {
         if let [first, second, ..] = self.asked[..] {

@@ -125,7 +125,9 @@ impl Grammar for Zperf {
             line if line.starts_with("Upload completed!") => "\"Connecting to …\", or the command",
             _ => return Ok(()),
         };
-        Err(Fault::Missing(format!("its first line ({first})")))
+        Err(Fault::Missing(format!(
+            "its first line ({first}) is not there"
+        )))
     }
 
     /// A test without its figures is a cut at the end of the session, and else no test.
@@ -155,8 +157,14 @@ impl Grammar for Zperf {
             draft.tell(&mut self.units);
         }
         let units = self.units.or(self.hint);
-        let done = std::mem::take(&mut self.done).into_iter();
-        log.tests.extend(done.map(|draft| draft.test(units)));
+        let mut done = std::mem::take(&mut self.done);
+        if let Some(step) = units.step().filter(|_| units != self.units) {
+            // The figures are other ones with another step: what the user told names the tests too.
+            let told = format!("units of {step}");
+            done.iter_mut().for_each(|draft| draft.name_with(&told));
+        }
+        log.tests
+            .extend(done.into_iter().map(|draft| draft.test(units)));
     }
 }
 
