@@ -248,6 +248,8 @@ pub struct Condition {
     pub siblings: ReadResult<Vec<CoreSet>>,
     /// Share of all cores' time since boot that the hypervisor took.
     pub stolen: ReadResult<Ratio>,
+    /// Share of all cores' time that is in use now.
+    pub busy: ReadResult<Ratio>,
     /// The kernel's clock.
     pub clock: ReadResult<ClockSource>,
     /// Kernel settings by name.
@@ -289,6 +291,7 @@ impl Condition {
             nodes: no(why),
             siblings: no(why),
             stolen: no(why),
+            busy: no(why),
             clock: no(why),
             sysctl: BTreeMap::new(),
             mtu_bytes: no(why),

@@ -15,6 +15,7 @@ mod governor;
 mod irq_affinity;
 mod irqbalance;
 mod isolation;
+mod load;
 mod mtu;
 mod numa;
 mod offloads;
@@ -33,6 +34,7 @@ use linerate_model::knob::{Consent, Knob, Setting};
 /// Every check. A new one: its file, its `mod` line above, its entry here.
 pub static ALL: &[&FitnessCheck] = &[
     &steal::CHECK,
+    &load::CHECK,
     &clock_source::CHECK,
     &governor::CHECK,
     &boost::CHECK,

@@ -69,6 +69,7 @@ fn good() -> Condition {
         nodes: Ok(vec![node(0, "0-3", [10, 21]), node(1, "4-7", [21, 10])]),
         siblings: Ok(Vec::new()),
         stolen: Ok(Ratio::ZERO),
+        busy: Ok(Ratio::clamped(0.02)),
         clock: Ok(ClockSource {
             current: "tsc".to_owned(),
             available: vec!["tsc".to_owned(), "hpet".to_owned()],
@@ -163,6 +164,7 @@ fn bad() -> Condition {
         }),
         siblings: Ok(vec![cores("1,5")]),
         stolen: Ok(Ratio::clamped(0.03)),
+        busy: Ok(Ratio::clamped(0.76)),
         clock: Ok(ClockSource {
             current: "hpet".to_owned(),
             available: vec!["tsc".to_owned(), "hpet".to_owned()],

@@ -98,11 +98,14 @@ impl AgentCounts {
                 protocol,
                 code,
                 volume,
+                by_client,
                 ..
             } => {
                 let counts = self.protocol(protocol);
                 let result = if let Some(volume) = volume {
                     counts.add(volume.sent, volume.received);
+                    TestResult::Ended
+                } else if *by_client {
                     TestResult::Ended
                 } else {
                     one_more(&mut counts.refusals, code.to_string());

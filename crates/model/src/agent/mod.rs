@@ -90,6 +90,9 @@ pub enum AgentEvent {
         /// How much it was until then; absent of a test that did not begin.
         #[serde(flatten)]
         volume: Option<TestVolume>,
+        /// Whether the client ended it, so that the reason is the client's own.
+        #[serde(default)]
+        by_client: bool,
         /// What kind of reason.
         code: RefusalCode,
         /// The reason.

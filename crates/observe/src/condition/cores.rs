@@ -5,10 +5,11 @@ use crate::host_view::HostView;
 use crate::text::whole_lines;
 use linerate_model::condition::{ClockPolicy, ClockSource, CoreSet, IdleState, Node, ReadResult};
 use linerate_model::{Clock, Ratio};
-use linerate_sys::clock::MonoClock;
+use linerate_sys::clock::{MonoClock, sleep_until};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
+use std::time::Duration;
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -131,8 +132,8 @@ pub(super) fn nodes(host: &HostView<'_>) -> ReadResult<Vec<Node>> {
     numbers.into_iter().map(node).collect()
 }
 
-/// Share of steal time since boot, from `user nice system idle iowait irq softirq steal` of the whole host.
-pub(super) fn stolen(host: &HostView<'_>) -> ReadResult<Ratio> {
+/// Ticks of the whole host since boot: user, nice, system, idle, iowait, irq, softirq, steal.
+fn ticks(host: &HostView<'_>) -> ReadResult<[u64; 8]> {
     const PATH: &str = "proc/stat";
     let text = known(host.text(PATH))?;
     let columns = whole_lines(&text).find_map(|line| line.strip_prefix("cpu "));
@@ -142,13 +143,38 @@ pub(super) fn stolen(host: &HostView<'_>) -> ReadResult<Ratio> {
         .map_while(|word| word.parse().ok())
         .take(8)
         .collect();
-    match ticks.as_slice() {
-        all @ [.., stolen] if all.len() == 8 => Ok(Ratio::from_parts(
-            *stolen,
-            all.iter().fold(0, |sum, t| sum.saturating_add(*t)),
-        )),
-        _ => Err(format!("/{PATH} has no column for stolen time")),
-    }
+    ticks
+        .try_into()
+        .map_err(|_| format!("/{PATH} has no column for stolen time"))
+}
+
+fn sum(ticks: &[u64]) -> u64 {
+    ticks.iter().fold(0, |sum, t| sum.saturating_add(*t))
+}
+
+/// Share of steal time since boot.
+pub(super) fn stolen(host: &HostView<'_>) -> ReadResult<Ratio> {
+    let all = ticks(host)?;
+    Ok(Ratio::from_parts(all[7], sum(&all)))
+}
+
+/// Share of all cores' time that is in use, over a quarter of a second in which this program does nothing.
+pub(super) fn busy(host: &HostView<'_>) -> ReadResult<Ratio> {
+    const LOOK: Duration = Duration::from_millis(250);
+    live(host, || {
+        let before = ticks(host)?;
+        sleep_until(MonoClock.now().after(LOOK));
+        let mut gained = ticks(host)?;
+        for (now, then) in gained.iter_mut().zip(before) {
+            *now = now.saturating_sub(then);
+        }
+        let idle = sum(&gained[3..5]);
+        let all = sum(&gained);
+        if all == 0 {
+            return Err("/proc/stat did not count in a quarter of a second".to_owned());
+        }
+        Ok(Ratio::from_parts(all.saturating_sub(idle), all))
+    })
 }
 
 pub(super) fn clock_source(host: &HostView<'_>) -> ReadResult<ClockSource> {

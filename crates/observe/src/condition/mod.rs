@@ -41,6 +41,7 @@ pub fn condition(scope: &Scope, core: Option<u32>) -> Condition {
         nodes: cores::nodes(&host),
         siblings: cores::siblings(&host),
         stolen: cores::stolen(&host),
+        busy: cores::busy(&host),
         clock: cores::clock_source(&host),
         sysctl: software::sysctl(&host),
         mtu_bytes: interface::mtu(&host),

@@ -118,6 +118,7 @@ fn what_only_the_running_kernel_tells_is_unknown_with_the_reason() {
         seen.qdisc.unwrap_err(),
         seen.firewall.unwrap_err(),
         seen.wake_limit_us.unwrap_err(),
+        seen.busy.unwrap_err(),
     ];
     for reason in reasons {
         assert!(reason.contains("live host"), "{reason}");
@@ -164,5 +165,6 @@ fn the_running_host_is_read_without_failing() {
     let seen = condition(&Scope::live(Some("lo".to_owned())), None);
     assert!(seen.cores.is_ok());
     assert!(seen.stolen.is_ok());
+    assert!(seen.busy.is_ok(), "{:?}", seen.busy);
     assert!(seen.offloads.is_ok(), "{:?}", seen.offloads);
 }
