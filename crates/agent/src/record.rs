@@ -6,7 +6,7 @@ use linerate_model::agent::{AgentEvent, TestOutline, TestVolume};
 use linerate_model::sample::{EndpointReport, bytes_of};
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_model::{ByteCount, Clock as _, MonoInstant, RefusalCode};
-use linerate_peers::PeerEvent;
+use linerate_peers::{PeerEvent, StopCause};
 use linerate_session::{SessionEvent, TestGate};
 use linerate_sys::clock::MonoClock;
 use std::net::SocketAddr;
@@ -106,10 +106,14 @@ impl<'a> Record<'a> {
                 });
             }
             SessionEvent::TestOver => self.complete(),
-            SessionEvent::TestEnded { code, reason, .. } => {
+            SessionEvent::TestEnded {
+                cause,
+                code,
+                reason,
+            } => {
                 // It was said already, if the session says it once more of its first test.
                 if self.running.is_some() || !self.was_turned_away {
-                    self.end(*code, reason);
+                    self.end(*cause, *code, reason);
                 }
             }
             SessionEvent::Peer(_) | SessionEvent::Closed => {}
@@ -170,13 +174,14 @@ impl<'a> Record<'a> {
         }
     }
 
-    fn end(&mut self, code: RefusalCode, reason: &str) {
+    fn end(&mut self, cause: StopCause, code: RefusalCode, reason: &str) {
         let (test, volume) = self.taken().unzip();
         self.state.tell(AgentEvent::TestEnded {
             client: self.client,
             protocol: self.protocol.to_owned(),
             test,
             volume,
+            by_client: cause == StopCause::Peer,
             code,
             reason: reason.to_owned(),
         });
@@ -188,6 +193,7 @@ impl<'a> Record<'a> {
             None => {}
             Some(running) if running.reported.is_some() => self.complete(),
             Some(_) => self.end(
+                StopCause::Local,
                 RefusalCode::Interrupted,
                 "the session ended before the test",
             ),

@@ -134,6 +134,7 @@ impl AgentState<'_> {
                 protocol: kind.id().to_owned(),
                 test: None,
                 volume: None,
+                by_client: false,
                 code: refusal.code,
                 reason: refusal.message,
             });

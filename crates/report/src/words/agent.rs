@@ -1,8 +1,8 @@
 //! What a server says, in a line each.
 
-use linerate_model::BitRate;
 use linerate_model::agent::{AdmissionLimit, AgentEvent, CountedTraffic, TestOutline, TestVolume};
 use linerate_model::spec::{Direction, Side};
+use linerate_model::{BitRate, RefusalCode};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
@@ -46,10 +46,15 @@ pub fn agent_event(event: &AgentEvent) -> String {
             protocol,
             test,
             volume,
+            by_client,
             code,
             reason,
         } => {
             let begun = begun(test.as_ref().zip(volume.as_ref()));
+            if *by_client && *code == RefusalCode::Unsupported {
+                // What the client lacks is none of this server's.
+                return format!("{client} {protocol}: {begun}ended by the client: {reason}");
+            }
             format!("{client} {protocol}: {begun}{code}: {reason}")
         }
         AgentEvent::NotCalledBack { client, error } => {
@@ -194,6 +199,26 @@ mod tests {
         assert_eq!(
             agent_event(&event),
             "10.79.1.1:40002 iperf2: received 1100 bytes in 1.000 s, 8.80 kbit/s, 11 datagrams, 1 of 12 lost, 0 reordered, 0 twice"
+        );
+    }
+
+    #[test]
+    fn what_a_client_lacks_is_none_of_the_server_s() {
+        let ended = |by_client| AgentEvent::TestEnded {
+            client: "10.79.1.1:40002".parse().unwrap(),
+            protocol: "native".to_owned(),
+            test: None,
+            volume: None,
+            by_client,
+            code: RefusalCode::Unsupported,
+            reason: "opening 2000 streams: it takes 2064 descriptors".to_owned(),
+        };
+        let own = agent_event(&ended(false));
+        assert!(own.contains("native: unsupported: opening"), "{own}");
+        let client = agent_event(&ended(true));
+        assert!(
+            client.contains("native: ended by the client: opening"),
+            "{client}"
         );
     }
 
