@@ -16,7 +16,8 @@ use linerate_model::knob::{Consent, Setting};
 use linerate_model::run::Tool;
 use linerate_observe::{Observer, Scope, check_interface};
 use linerate_sys::clock::wall_now;
-use std::path::{Path, PathBuf};
+use linerate_sys::host_files::HostFiles;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tuning::{Foreign, HostSettings, Identity, UndoError};
@@ -41,8 +42,8 @@ pub enum Action {
 /// What to examine, and what to do.
 #[derive(Debug, Clone)]
 pub struct DoctorPlan {
-    /// `/`, or a directory with a copy of a host's `proc`, `sys` and `etc`.
-    pub root: PathBuf,
+    /// Those of this host, or a copy of a host's `proc`, `sys` and `etc`.
+    pub root: HostFiles,
     /// Interface that is to carry the traffic; else that of the default route.
     pub interface: Option<String>,
     /// Core that measurements are to be pinned to.
@@ -78,7 +79,7 @@ pub fn check_plan(plan: &DoctorPlan) -> Result<(), Failure> {
             let message = "--jitter must be above 0 and at most 1h";
             Err(Failure::new(ExitCode::Usage, message))
         }
-        Some(_) if plan.root != Path::new("/") => {
+        Some(_) if !plan.root.is_live() => {
             let message = "--jitter measures this host, not a copy of files; leave out --root";
             Err(Failure::new(ExitCode::Usage, message))
         }
@@ -162,7 +163,7 @@ fn apply(plan: &DoctorPlan, scope: &Scope) -> Result<Vec<ChangeMade>> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let identity = Identity::in_root(&plan.root);
+    let identity = Identity::of_host(&plan.root);
     let mut settings = HostSettings::new(&plan.root);
     let made = tuning::apply(&mut settings, &plan.undo, &identity, &wanted, foreign(plan));
     Ok(made.map_err(with_remedy)?)
@@ -181,7 +182,7 @@ fn wanted<'a>(check: &'a Checked, named: &[String]) -> impl Iterator<Item = &'a 
 }
 
 fn restore(plan: &DoctorPlan, notes: &mut Vec<String>) -> Result<Vec<ChangeMade>> {
-    let identity = Identity::in_root(&plan.root);
+    let identity = Identity::of_host(&plan.root);
     let mut settings = HostSettings::new(&plan.root);
     let restored = tuning::restore(&mut settings, &plan.undo, &identity, foreign(plan));
     let mut restored = restored.map_err(with_remedy)?;

@@ -10,6 +10,7 @@
 
 use linerate_doctor::tuning::{Foreign, HostSettings, Identity, Settings, apply, restore};
 use linerate_model::knob::{Consent, Knob, Setting};
+use linerate_sys::host_files::HostFiles;
 use rustix::process::{Signal, getpid, kill_process};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ fn main() {
             apply(
                 settings,
                 &undo(root),
-                &Identity::in_root(root),
+                &Identity::of_host(&HostFiles::new(root)),
                 &wanted(),
                 Foreign::Keep,
             )
@@ -37,7 +38,7 @@ fn main() {
             restore(
                 settings,
                 &undo(root),
-                &Identity::in_root(root),
+                &Identity::of_host(&HostFiles::new(root)),
                 Foreign::Keep,
             )
             .unwrap();
@@ -127,7 +128,7 @@ impl Settings for Deadly {
 
 fn victim(root: &Path, step: &str, work: impl FnOnce(&mut Deadly, &Path)) {
     let mut settings = Deadly {
-        settings: HostSettings::new(root),
+        settings: HostSettings::new(&HostFiles::new(root)),
         left: step.parse().unwrap(),
     };
     work(&mut settings, root);
@@ -148,11 +149,11 @@ fn kill_at(what: &str, root: &Path, step: u32) -> bool {
 }
 
 fn take_back(root: &Path) {
-    let mut settings = HostSettings::new(root);
+    let mut settings = HostSettings::new(&HostFiles::new(root));
     let done = restore(
         &mut settings,
         &undo(root),
-        &Identity::in_root(root),
+        &Identity::of_host(&HostFiles::new(root)),
         Foreign::Keep,
     )
     .unwrap();

@@ -2,22 +2,21 @@
 
 use crate::blind::blind;
 use linerate_model::one_way::ClockIdentity;
-use std::path::Path;
+use linerate_sys::host_files::HostFiles;
 
 /// Identity of the clock of this process, with its known resolution; `None` if the system does not report its boot id.
 ///
 /// `CLOCK_MONOTONIC` is common to all processes of a running kernel, except those in another time namespace, which may
 /// see an offset. Where a kernel has no time namespaces, its boot id is enough.
 pub fn clock_identity(resolution_ns: u64) -> Option<ClockIdentity> {
-    identity(Path::new("/"), resolution_ns)
+    identity(&HostFiles::live(), resolution_ns)
 }
 
-fn identity(root: &Path, resolution_ns: u64) -> Option<ClockIdentity> {
-    let boot = std::fs::read_to_string(root.join("proc/sys/kernel/random/boot_id")).ok()?;
-    let boot = boot.trim();
-    let space = std::fs::read_link(root.join("proc/self/ns/time"));
+fn identity(host: &HostFiles, resolution_ns: u64) -> Option<ClockIdentity> {
+    let boot = host.boot_id()?;
+    let space = host.link("proc/self/ns/time");
     let space = space.map_or_else(|_| String::new(), |link| link.display().to_string());
-    (!boot.is_empty()).then(|| ClockIdentity {
+    Some(ClockIdentity {
         domain: blind("clock", &format!("{boot} {space}")),
         resolution_ns,
     })
@@ -36,12 +35,15 @@ mod tests {
             std::fs::create_dir_all(proc.join("self/ns")).unwrap();
             std::fs::write(proc.join("sys/kernel/random/boot_id"), boot).unwrap();
             std::os::unix::fs::symlink(space, proc.join("self/ns/time")).unwrap();
-            identity(root.path(), 1)
+            identity(&HostFiles::new(root.path()), 1)
         };
         assert_eq!(of("a\n", "time:[1]"), of("a\n", "time:[1]"));
         assert_ne!(of("a\n", "time:[1]"), of("a\n", "time:[2]"));
         assert_ne!(of("a\n", "time:[1]"), of("b\n", "time:[1]"));
         assert_eq!(of("\n", "time:[1]"), None);
-        assert_eq!(identity(Path::new("/no-such-root"), 1), None);
+        assert_eq!(
+            identity(&HostFiles::new(std::path::Path::new("/no-such-root")), 1),
+            None
+        );
     }
 }

@@ -52,6 +52,7 @@ fn shares(before: &Snapshot, now: &Snapshot) -> Vec<Ratio> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_sys::host_files::HostFiles;
     use std::fs;
 
     #[test]
@@ -63,7 +64,7 @@ mod tests {
             fs::write(root.path().join("proc/stat"), text).unwrap();
         };
         let scope = Scope {
-            root: root.path().to_owned(),
+            root: HostFiles::new(root.path()),
             ..Scope::live(None)
         };
         let mut load = CoreLoad::default();

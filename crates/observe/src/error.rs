@@ -1,7 +1,7 @@
 //! Errors of reading host information.
 
+use std::fmt::Display;
 use std::io::{self, ErrorKind};
-use std::path::Path;
 
 /// Why host information could not be read: the object and the cause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,15 +54,7 @@ pub enum ReadError {
     /// sysfs shows another network namespace than the calling thread's.
     #[error("/sys/class/net shows another network namespace than this thread's")]
     OtherNamespace,
-    /// A file is longer than anything the kernel writes there.
-    #[error("{path}: longer than {limit} bytes")]
-    TooLong {
-        /// The file.
-        path: String,
-        /// Maximum length read.
-        limit: u64,
-    },
-    /// The device reports a value that is invalid or meaningless for it.
+    /// A value that is invalid or meaningless for its device, or a file that holds none.
     #[error("{what}")]
     Unfit {
         /// The value, and why it is not used.
@@ -91,10 +83,16 @@ impl ReadError {
         }
     }
 
-    pub(crate) fn file(path: &Path, cause: ErrorKind) -> Self {
+    pub(crate) fn file(path: impl Display, error: &io::Error) -> Self {
+        // What the kernel did not say has a reason of its own.
+        if error.get_ref().is_some() {
+            return Self::Unfit {
+                what: format!("{path}: {error}"),
+            };
+        }
         Self::File {
-            path: path.display().to_string(),
-            cause,
+            path: path.to_string(),
+            cause: error.kind(),
         }
     }
 

@@ -1,12 +1,11 @@
 //! One reading's view of the host: files below a root, and netlink.
 
 use crate::error::ReadError;
+use linerate_sys::host_files::HostFiles;
 use linerate_sys::netlink::{InterfaceName, Link, Netlink};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 /// Maximum length read of one file. `/proc/stat` of 4096 cores has 600 KB.
@@ -17,8 +16,8 @@ const FILE_LIMIT: u64 = 4 * 1024 * 1024;
 pub struct Scope {
     /// Interface that carries the traffic, if known (see [`crate::interface_for`]).
     pub interface: Option<String>,
-    /// `/`; in tests a directory with a copy of `proc` and `sys`, without netlink.
-    pub root: PathBuf,
+    /// Its files: those of this host, or a copy of `proc`, `sys` and `etc`, without netlink.
+    pub root: HostFiles,
 }
 
 impl Scope {
@@ -26,7 +25,7 @@ impl Scope {
     pub fn live(interface: Option<String>) -> Self {
         Self {
             interface,
-            root: PathBuf::from("/"),
+            root: HostFiles::live(),
         }
     }
 }
@@ -52,7 +51,7 @@ impl<'a> HostView<'a> {
 
     /// Whether this is the live host and not a copy of its files.
     pub fn is_live(&self) -> bool {
-        self.scope.root == Path::new("/")
+        self.scope.root.is_live()
     }
 
     /// The interface that carries the traffic.
@@ -102,36 +101,32 @@ impl<'a> HostView<'a> {
 
     /// A file below the root, read now. Invalid UTF-8 is replaced.
     pub fn read(&self, path: &str) -> Result<String, ReadError> {
-        let path = self.path(path);
-        let mut bytes = Vec::with_capacity(4096);
-        File::open(&path)
-            .and_then(|file| file.take(FILE_LIMIT + 1).read_to_end(&mut bytes))
-            .map_err(|error| ReadError::file(&path, error.kind()))?;
-        if bytes.len() as u64 > FILE_LIMIT {
-            return Err(ReadError::TooLong {
-                path: path.display().to_string(),
-                limit: FILE_LIMIT,
-            });
-        }
+        let bytes = self.files().read(path, FILE_LIMIT);
+        let bytes = bytes.map_err(|error| ReadError::file(self.files().shown(path), &error))?;
         Ok(String::from_utf8(bytes)
             .unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
     }
 
     /// The names in a directory below the root, sorted; empty if it cannot be read.
     pub fn names(&self, path: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.path(path)) else {
-            return Vec::new();
-        };
-        let mut names: Vec<_> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .collect();
+        let mut names = self.files().names(path).unwrap_or_default();
         names.sort_unstable();
         names
     }
 
-    /// Where `path` lies below the root.
-    pub fn path(&self, path: &str) -> PathBuf {
-        self.scope.root.join(path)
+    /// Where a link below the root leads to, as it says it.
+    pub fn link_target(&self, path: &str) -> Option<PathBuf> {
+        self.files().link(path).ok()
+    }
+
+    /// The last part of where a link below the root leads to, such as the name of a driver.
+    pub fn link_name(&self, path: &str) -> Option<String> {
+        Some(self.link_target(path)?.file_name()?.to_str()?.to_owned())
+    }
+
+    /// The files below the root.
+    pub(crate) fn files(&self) -> &'a HostFiles {
+        &self.scope.root
     }
 }
 
@@ -169,7 +164,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let scope = Scope {
             interface: None,
-            root: root.path().to_owned(),
+            root: HostFiles::new(root.path()),
         };
         let error = HostView::new(&scope).text("proc/stat").unwrap_err();
         assert!(error.is_absent());
@@ -177,15 +172,23 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_file_is_refused() {
+    fn a_device_and_a_file_that_is_too_long_are_refused_by_name() {
+        let live = Scope::live(None);
+        let error = HostView::new(&live).read("dev/zero").unwrap_err();
+        let why = "/dev/zero: not a regular file, so it is not opened";
+        assert_eq!(error.to_string(), why);
         let root = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink("/dev/zero", root.path().join("stat")).unwrap();
+        let long = std::fs::File::create(root.path().join("stat")).unwrap();
+        long.set_len(FILE_LIMIT + 1).unwrap();
         let scope = Scope {
             interface: None,
-            root: root.path().to_owned(),
+            root: HostFiles::new(root.path()),
         };
-        let error = HostView::new(&scope).read("stat").unwrap_err();
-        assert!(matches!(error, ReadError::TooLong { .. }), "{error}");
+        let error = HostView::new(&scope).read("stat").unwrap_err().to_string();
+        assert!(
+            error.ends_with("stat: it has more than 4194304 bytes"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -195,7 +198,7 @@ mod tests {
         std::fs::write(&path, "1\n").unwrap();
         let scope = Scope {
             interface: None,
-            root: root.path().to_owned(),
+            root: HostFiles::new(root.path()),
         };
         let view = HostView::new(&scope);
         assert_eq!(&*view.text("uptime").unwrap(), "1\n");

@@ -46,6 +46,5 @@ pub(crate) fn interface_value(host: &HostView<'_>, file: &str) -> Option<String>
 /// The name of the interface's driver.
 pub(crate) fn driver(host: &HostView<'_>) -> Option<String> {
     let directory = interface_directory(host).ok()?;
-    let target = std::fs::read_link(host.path(&format!("{directory}/device/driver"))).ok()?;
-    tidy(target.file_name()?.to_str()?)
+    tidy(&host.link_name(&format!("{directory}/device/driver"))?)
 }

@@ -1,6 +1,7 @@
 //! Test fixtures: a host made of files.
 
 use crate::host_view::Scope;
+use linerate_sys::host_files::HostFiles;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -12,7 +13,7 @@ pub(crate) fn host_with(files: &[(&str, &str)]) -> (TempDir, Scope) {
     }
     let scope = Scope {
         interface: None,
-        root: root.path().to_owned(),
+        root: HostFiles::new(root.path()),
     };
     (root, scope)
 }
@@ -37,13 +38,13 @@ pub(crate) fn tree(recorded: &str, interface: &str) -> (TempDir, Scope) {
         } else {
             let link = root.path().join(path);
             std::fs::create_dir_all(link.parent().unwrap()).unwrap();
-            let target = root.path().join(text.trim().trim_start_matches('/'));
-            std::os::unix::fs::symlink(target, link).unwrap();
+            let target = text.trim().trim_start_matches('/');
+            std::os::unix::fs::symlink(format!("/{target}"), link).unwrap();
         }
     }
     let scope = Scope {
         interface: Some(interface.to_owned()),
-        root: root.path().to_owned(),
+        root: HostFiles::new(root.path()),
     };
     (root, scope)
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 
 /// The bytes of `input`; an error if it has more than `most`.
 pub fn read(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    // Files of /proc say that they are empty: without room they are read in pieces of a few bytes.
+    let mut bytes = Vec::with_capacity(4096);
     input.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         return Err(io::Error::other(format!("it has more than {most} bytes")));

@@ -17,6 +17,7 @@ pub mod ending;
 pub mod epoll;
 pub mod ethtool;
 pub mod failure;
+pub mod host_files;
 pub mod interface;
 mod mapping;
 pub mod memory;

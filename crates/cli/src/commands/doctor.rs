@@ -10,6 +10,7 @@ use linerate_doctor::{Action, DoctorPlan, FarPlan, UNDO_FILE, check_plan, exit_c
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
 use linerate_sys::ending;
+use linerate_sys::host_files::HostFiles;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -89,7 +90,7 @@ impl DoctorArgs {
 
     fn plan(&self) -> DoctorPlan {
         DoctorPlan {
-            root: self.root.clone(),
+            root: HostFiles::new(&self.root),
             interface: self.interface.clone(),
             core: self.cpu,
             only: self.only.clone(),

@@ -172,6 +172,35 @@ fn what_cannot_be_changed_is_said_with_its_code() {
     doctor(&place, &["--restore"]).failed(3, &["undo.jsonl", "line 1"]);
 }
 
+/// Whoever made the copy chose its links: what is outside is neither read nor named, and nothing waits.
+#[test]
+fn no_check_reads_outside_of_a_copy_or_waits_for_a_pipe() {
+    const SECRET: &str = "secret-of-this-host";
+    let place = host();
+    let outside = place.with("outside", SECRET.as_bytes());
+    fs::create_dir_all(place.file("host/etc/tuned")).unwrap();
+    let mut replaced = vec!["etc/tuned/active_profile"];
+    replaced.extend(FILES.iter().map(|(path, _)| *path));
+    let [by_link, by_pipe] = [true, false].map(|is_link| {
+        for path in &replaced {
+            let path = place.file("host").join(path);
+            drop(fs::remove_file(&path));
+            if is_link {
+                std::os::unix::fs::symlink(&outside, &path).unwrap();
+            } else {
+                let made = Command::new("mkfifo").arg(&path).status().unwrap();
+                assert!(made.success());
+            }
+        }
+        doctor(&place, &["--json", "--apply"]).done()
+    });
+    for text in [by_link, by_pipe] {
+        assert!(!text.contains(SECRET), "{text}");
+        valid(&text);
+    }
+    assert_eq!(fs::read_to_string(outside).unwrap(), SECRET);
+}
+
 #[test]
 fn an_undo_file_that_cannot_be_written_leaves_everything() {
     let place = host();

@@ -3,12 +3,10 @@
 use super::Settings;
 use linerate_model::knob::Knob;
 use linerate_sys::ethtool::Ethtool;
+use linerate_sys::host_files::{FileUse, HostFiles};
 use linerate_sys::netlink::{InterfaceName, Netlink, Qdisc};
-use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write as _};
 
 /// The sysctls that may be changed.
 pub const SYSCTLS: &[&str] = &[
@@ -26,25 +24,25 @@ pub const SYSCTLS: &[&str] = &[
 /// Maximum length of a setting's value.
 const MAX_VALUE_BYTES: u64 = 4096;
 
-/// Settings of the host whose `/proc` and `/sys` are below a root. Drivers and queueing disciplines are available only
-/// where that is `/`, in the network namespace of the calling thread.
+/// Settings of a host in the files of its `/proc` and `/sys`. Drivers and queueing disciplines are available only where
+/// these are no copy, in the network namespace of the calling thread.
 #[derive(Debug)]
 pub struct HostSettings {
-    root: PathBuf,
+    files: HostFiles,
 }
 
 impl HostSettings {
-    /// Settings of the host below `root`.
-    pub fn new(root: &Path) -> Self {
+    /// Settings in `files`.
+    pub fn new(files: &HostFiles) -> Self {
         Self {
-            root: root.to_owned(),
+            files: files.clone(),
         }
     }
 
     /// The file that holds a setting; `None` for those without one.
-    fn file(&self, knob: &Knob) -> Result<Option<PathBuf>, String> {
+    fn file(knob: &Knob) -> Result<Option<String>, String> {
         const CPU: &str = "sys/devices/system/cpu";
-        let path = match knob {
+        Ok(Some(match knob {
             Knob::Governor { policy } => {
                 format!("{CPU}/cpufreq/policy{policy}/scaling_governor")
             }
@@ -63,46 +61,23 @@ impl HostSettings {
             Knob::Coalescing { .. } | Knob::QueueingDiscipline { .. } | Knob::Ring { .. } => {
                 return Ok(None);
             }
-        };
-        Ok(Some(self.root.join(path)))
+        }))
     }
 
-    /// Opens an existing regular file of the host. In a copy of a host's files a link is followed as the host would, so that
-    /// none leads out of the copy.
-    fn open(&self, path: &Path, way: OFlags) -> io::Result<File> {
-        let within = if self.root == Path::new("/") {
-            ResolveFlags::empty()
-        } else {
-            ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS
-        };
-        let below = path.strip_prefix(&self.root).unwrap_or(path);
-        let root = open(&self.root, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        // One that nobody writes would wait for its writer.
-        let flags = way | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = File::from(openat2(root, below, flags, Mode::empty(), within)?);
-        if file.metadata()?.is_file() {
-            Ok(file)
-        } else {
-            Err(io::Error::other("not a regular file"))
-        }
-    }
-
-    fn read_file(&self, path: &Path) -> io::Result<String> {
-        let mut text = String::new();
-        self.open(path, OFlags::RDONLY)?
-            .take(MAX_VALUE_BYTES)
-            .read_to_string(&mut text)?;
+    fn read_file(&self, path: &str) -> io::Result<String> {
+        let text = self.files.read(path, MAX_VALUE_BYTES)?;
+        let text = String::from_utf8(text).map_err(io::Error::other)?;
         Ok(text.trim().to_owned())
     }
 
     /// Writes `value` to an existing file in one call, as `echo value > path` does.
-    fn write_file(&self, path: &Path, value: &str) -> io::Result<()> {
-        let mut file = self.open(path, OFlags::WRONLY | OFlags::TRUNC)?;
+    fn write_file(&self, path: &str, value: &str) -> io::Result<()> {
+        let mut file = self.files.open(path, FileUse::Replace)?;
         file.write_all(format!("{value}\n").as_bytes())
     }
 
     fn live(&self) -> Result<(), String> {
-        if self.root == Path::new("/") {
+        if self.files.is_live() {
             return Ok(());
         }
         Err("only the running host has this setting, not a copy of its files".to_owned())
@@ -111,10 +86,10 @@ impl HostSettings {
 
 impl Settings for HostSettings {
     fn read(&mut self, knob: &Knob) -> Result<String, String> {
-        if let Some(path) = self.file(knob)? {
+        if let Some(path) = Self::file(knob)? {
             return self
                 .read_file(&path)
-                .map_err(|error| refusal("reading", &path.display(), &error));
+                .map_err(|error| refusal("reading", &self.files.shown(&path), &error));
         }
         self.live()?;
         let read = match knob {
@@ -136,10 +111,10 @@ impl Settings for HostSettings {
         {
             return Err(format!("the value for {knob} is not one line of text"));
         }
-        if let Some(path) = self.file(knob)? {
+        if let Some(path) = Self::file(knob)? {
             return self
                 .write_file(&path, value)
-                .map_err(|error| refusal("writing", &path.display(), &error));
+                .map_err(|error| refusal("writing", &self.files.shown(&path), &error));
         }
         self.live()?;
         let number = || {
@@ -334,7 +309,7 @@ mod tests {
 
     #[test]
     fn only_listed_sysctls_can_be_changed_and_no_name_leads_elsewhere() {
-        let mut settings = HostSettings::new(Path::new("/"));
+        let mut settings = HostSettings::new(&HostFiles::live());
         for name in ["kernel.core_pattern", "net.core.rmem_max/../../../x", ""] {
             let knob = Knob::Sysctl {
                 name: name.to_owned(),

@@ -6,6 +6,7 @@
 use super::same;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::knob::Knob;
+use linerate_sys::host_files::HostFiles;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -26,12 +27,11 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Identity for the calling thread on the host whose files are below `root`.
-    pub fn in_root(root: &Path) -> Self {
-        let boot = fs::read_to_string(root.join("proc/sys/kernel/random/boot_id"));
-        let network = fs::read_link(root.join("proc/thread-self/ns/net"));
+    /// Identity for the calling thread on the host with these files.
+    pub fn of_host(files: &HostFiles) -> Self {
+        let network = files.link("proc/thread-self/ns/net");
         Self {
-            boot: boot.ok().map(|text| text.trim().to_owned()),
+            boot: files.boot_id(),
             network: network.ok().map(|path| path.display().to_string()),
         }
     }

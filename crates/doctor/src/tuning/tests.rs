@@ -1,5 +1,6 @@
 use super::*;
 use linerate_model::knob::Consent;
+use linerate_sys::host_files::HostFiles;
 use std::fs;
 use std::path::PathBuf;
 
@@ -44,11 +45,11 @@ impl Tree {
     }
 
     fn settings(&self) -> HostSettings {
-        HostSettings::new(self.dir.path())
+        HostSettings::new(&HostFiles::new(self.dir.path()))
     }
 
     fn identity(&self) -> Identity {
-        Identity::in_root(self.dir.path())
+        Identity::of_host(&HostFiles::new(self.dir.path()))
     }
 
     fn apply(&self, wanted: &[Setting]) -> Vec<ChangeResult> {

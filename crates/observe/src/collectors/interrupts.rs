@@ -55,13 +55,9 @@ impl Marks {
     fn read(host: &HostView<'_>) -> Result<Self, ReadError> {
         let directory = interface_directory(host)?;
         let mut names = vec![host.interface()?.to_owned()];
-        let device = std::fs::read_link(host.path(&format!("{directory}/device")));
-        let device = device
-            .ok()
-            .and_then(|device| Some(device.file_name()?.to_str()?.to_owned()));
         // A virtio device has no interrupts of its own: they belong to its PCI function, with actions named after the
         // device, as for a platform device.
-        names.extend(device);
+        names.extend(host.link_name(&format!("{directory}/device")));
         let numbers = host.names(&format!("{directory}/device/msi_irqs"));
         Ok(Self {
             numbers: numbers.into_iter().collect(),

@@ -54,7 +54,7 @@ fn speed(host: &HostView<'_>) -> Result<u64, ReadError> {
         )));
     }
     let directory = sysfs::interface_directory(host)?;
-    if !host.path(&format!("{directory}/device")).exists() {
+    if !host.files().has(&format!("{directory}/device")) {
         return Err(unfit(format!(
             "{interface} has no hardware: its speed is made up"
         )));

@@ -36,8 +36,7 @@ fn device(host: &HostView<'_>, name: &str) -> Option<String> {
     if let Some(revision) = value("revision") {
         said = format!("{said} rev {revision}");
     }
-    let driver = std::fs::read_link(host.path(&format!("{DEVICES}/{name}/driver"))).ok();
-    if let Some(driver) = driver.as_ref().and_then(|link| link.file_name()?.to_str()) {
+    if let Some(driver) = host.link_name(&format!("{DEVICES}/{name}/driver")) {
         said = format!("{said} {driver}");
     }
     if let (Some(speed), Some(width)) = (value("current_link_speed"), value("current_link_width")) {
@@ -52,6 +51,7 @@ mod tests {
     use crate::host_view::Scope;
     use crate::testing::write;
     use linerate_model::facts::Facts;
+    use linerate_sys::host_files::HostFiles;
 
     #[test]
     fn only_network_devices_are_told_with_what_identifies_their_kind() {
@@ -73,7 +73,7 @@ mod tests {
         std::os::unix::fs::symlink("../../drivers/i40e", driver).unwrap();
         let scope = Scope {
             interface: None,
-            root: root.path().to_owned(),
+            root: HostFiles::new(root.path()),
         };
         let mut facts = Facts::default();
         (COLLECTOR.facts)(&HostView::new(&scope), &mut facts);

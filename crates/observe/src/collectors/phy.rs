@@ -11,7 +11,6 @@ use crate::sysfs;
 use crate::text::tidy;
 use linerate_model::signals::{LINK_CARRIER_CHANGES, NIC_RX_CRC_ERRORS, PHY_MDIO_ERRORS};
 use linerate_sys::ethtool::Ethtool;
-use std::path::PathBuf;
 
 const SIGNALS: &[&str] = &[LINK_CARRIER_CHANGES, NIC_RX_CRC_ERRORS, PHY_MDIO_ERRORS];
 
@@ -31,10 +30,8 @@ pub(super) static COLLECTOR: Collector = Collector {
         let of_phy = |file: &str| sysfs::interface_value(host, &format!("phydev/{file}"));
         into.phy_id = of_phy("phy_id");
         into.phy_interface = of_phy("phy_interface");
-        into.phy_driver = phy(host).and_then(|phy| {
-            let driver = std::fs::read_link(phy.join("driver")).ok()?;
-            tidy(driver.file_name()?.to_str()?)
-        });
+        into.phy_driver =
+            phy(host).and_then(|phy| tidy(&host.link_name(&format!("{phy}/driver"))?));
         into.link_autonegotiation = autonegotiation(host);
     },
     ..Collector::new(
@@ -45,9 +42,9 @@ pub(super) static COLLECTOR: Collector = Collector {
 };
 
 /// Directory of the PHY on its bus.
-fn phy(host: &HostView<'_>) -> Option<PathBuf> {
+fn phy(host: &HostView<'_>) -> Option<String> {
     let directory = sysfs::interface_directory(host).ok()?;
-    std::fs::canonicalize(host.path(&format!("{directory}/phydev"))).ok()
+    host.files().resolved(&format!("{directory}/phydev")).ok()
 }
 
 /// Failed MDIO transfers of this PHY: its name is `BUS:ADDRESS` with a hexadecimal address, the counter's in decimal.
@@ -56,10 +53,7 @@ fn mdio_errors(host: &HostView<'_>) -> Result<u64, ReadError> {
         what: "the interface has no PHY that the kernel drives".to_owned(),
     };
     let phy = phy(host).ok_or_else(none)?;
-    let name = phy
-        .file_name()
-        .and_then(|name| name.to_str())
-        .ok_or_else(none)?;
+    let name = phy.rsplit('/').next().unwrap_or(&phy);
     let (bus, address) = name.rsplit_once(':').ok_or_else(none)?;
     let address = u8::from_str_radix(address, 16).map_err(|_| none())?;
     number(

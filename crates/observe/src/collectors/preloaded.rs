@@ -64,6 +64,7 @@ fn is_mapped(library: &str, maps: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_sys::host_files::HostFiles;
 
     const MAPS: &str =
         "7f00-7f01 r-xp 00000000 08:01 42  /usr/lib/libonload.so.8.1\n7f02-7f03 rw-p 0 00:00 0\n";
@@ -78,7 +79,7 @@ mod tests {
         }
         let scope = Scope {
             interface: None,
-            root: root.path().to_owned(),
+            root: HostFiles::new(root.path()),
         };
         read(&HostView::new(&scope)).unwrap()
     }

@@ -4,15 +4,16 @@ use super::Collector;
 use crate::blind::blind;
 use crate::host_view::HostView;
 use linerate_model::hex;
+use linerate_sys::host_files::FileUse;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{ReadCache, ReadRef};
 use std::fs::File;
-use std::path::Path;
 
 pub(super) static COLLECTOR: Collector = Collector {
     facts: |host, into| {
         into.program_start = start(host);
-        into.program_build = build_id(&host.path("proc/self/exe"));
+        let own = host.files().open("proc/self/exe", FileUse::Read);
+        into.program_build = build_id(own.ok());
     },
     ..Collector::new(
         "program",
@@ -22,9 +23,8 @@ pub(super) static COLLECTOR: Collector = Collector {
 
 /// What boot id, PID namespace, PID and start time make unique to this process, without telling any of them.
 fn start(host: &HostView<'_>) -> Option<String> {
-    let boot = host.read("proc/sys/kernel/random/boot_id").ok()?;
-    let boot = boot.trim();
-    let space = std::fs::read_link(host.path("proc/self/ns/pid")).ok();
+    let boot = host.files().boot_id()?;
+    let space = host.link_target("proc/self/ns/pid");
     let space = space.and_then(|link| {
         Some(
             link.to_str()?
@@ -46,9 +46,9 @@ fn start(host: &HostView<'_>) -> Option<String> {
 }
 
 /// Build id of an ELF file, in hexadecimal; `None` without one, or without the file.
-fn build_id(path: &Path) -> Option<String> {
+fn build_id(file: Option<File>) -> Option<String> {
     // Read on demand: a file of hundreds of megabytes has its notes at its beginning.
-    let file = ReadCache::new(File::open(path).ok()?);
+    let file = ReadCache::new(file?);
     match object::FileKind::parse(&file).ok()? {
         object::FileKind::Elf32 => note::<object::elf::FileHeader32<object::Endianness>, _>(&file),
         object::FileKind::Elf64 => note::<object::elf::FileHeader64<object::Endianness>, _>(&file),
@@ -82,6 +82,7 @@ mod tests {
     use super::*;
     use crate::host_view::Scope;
     use linerate_model::facts::Facts;
+    use linerate_sys::host_files::HostFiles;
 
     fn facts(scope: &Scope) -> Facts {
         let mut facts = Facts::default();
@@ -95,7 +96,7 @@ mod tests {
         let (first, second) = (facts(&live), facts(&live));
         assert!(first.program_start.is_some());
         assert_eq!(first, second);
-        let own = build_id(&std::env::current_exe().unwrap());
+        let own = build_id(File::open(std::env::current_exe().unwrap()).ok());
         assert_eq!(own, first.program_build);
     }
 
@@ -109,7 +110,7 @@ mod tests {
             std::fs::write(proc.join("sys/kernel/random/boot_id"), "ab12-34\n").unwrap();
             let stat = format!("7 (a) b) S 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 {ticks} 1 1\n");
             std::fs::write(proc.join("self/stat"), stat).unwrap();
-            let root = tree.path().to_owned();
+            let root = HostFiles::new(tree.path());
             let scope = Scope {
                 interface: None,
                 root,
@@ -128,9 +129,9 @@ mod tests {
     #[test]
     fn what_is_no_program_has_no_build() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert_eq!(build_id(file.path()), None);
+        assert_eq!(build_id(File::open(file.path()).ok()), None);
         std::fs::write(file.path(), b"\x7fELF\x02\x01\x01").unwrap();
-        assert_eq!(build_id(file.path()), None);
-        assert_eq!(build_id(Path::new("/does/not/exist")), None);
+        assert_eq!(build_id(File::open(file.path()).ok()), None);
+        assert_eq!(build_id(None), None);
     }
 }

@@ -7,6 +7,7 @@ use linerate_model::sample::Snapshot;
 use linerate_model::signals::{self, SignalKind};
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_sys::clock::MonoClock;
+use linerate_sys::host_files::HostFiles;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -17,7 +18,7 @@ fn live() -> Scope {
 fn fake(root: &Path) -> Scope {
     Scope {
         interface: Some("lo".to_owned()),
-        root: root.to_owned(),
+        root: HostFiles::new(root),
     }
 }
 

@@ -5,8 +5,8 @@ use linerate_sys::ethtool::Ethtool;
 
 pub(super) static COLLECTOR: Collector = Collector {
     facts: |host, into| {
-        let space = std::fs::read_link(host.path("proc/self/ns/time"));
-        into.time_namespace = space.ok().map(|link| link.display().to_string());
+        let space = host.link_target("proc/self/ns/time");
+        into.time_namespace = space.map(|link| link.display().to_string());
         let Some(name) = host.interface_name().ok().filter(|_| host.is_live()) else {
             return;
         };

@@ -7,7 +7,6 @@ use linerate_model::condition::{ClockPolicy, ClockSource, CoreSet, IdleState, No
 use linerate_model::{Clock, Ratio};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::Read as _;
 use std::time::Duration;
 
@@ -85,13 +84,13 @@ pub(super) fn idle_states(host: &HostView<'_>) -> ReadResult<Vec<IdleState>> {
 /// The CPU wake-up latency limit in µs, in the host's byte order; only root may open the device.
 pub(super) fn wake_limit(host: &HostView<'_>) -> ReadResult<u32> {
     live(host, || {
-        let path = host.path("dev/cpu_dma_latency");
-        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+        const DEVICE: &str = "dev/cpu_dma_latency";
+        let failed = |error: std::io::Error| format!("/{DEVICE}: {error}");
         let mut bytes = [0; 4];
-        let mut device = File::open(&path).map_err(failed)?;
+        let mut device = host.files().device(DEVICE).map_err(failed)?;
         device.read_exact(&mut bytes).map_err(failed)?;
         u32::try_from(i32::from_ne_bytes(bytes))
-            .map_err(|_| format!("{} holds a negative time", path.display()))
+            .map_err(|_| format!("/{DEVICE} holds a negative time"))
     })
 }
 

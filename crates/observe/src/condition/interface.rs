@@ -138,7 +138,7 @@ pub(super) fn firewall(host: &HostView<'_>) -> ReadResult<Firewall> {
 /// NUMA node of the device; −1 means none.
 pub(super) fn node(host: &HostView<'_>) -> ReadResult<Option<u32>> {
     let directory = known(sysfs::interface_directory(host))?;
-    if !host.path(&format!("{directory}/device")).exists() {
+    if !host.files().has(&format!("{directory}/device")) {
         return Ok(None);
     }
     let path = format!("{directory}/device/numa_node");
@@ -159,7 +159,7 @@ pub(super) fn mtu(host: &HostView<'_>) -> ReadResult<u32> {
 /// Link speed that the device reports in Mbit/s; unknown for a device without hardware, whose speed is made up.
 pub(super) fn speed(host: &HostView<'_>) -> ReadResult<BitRate> {
     let directory = known(sysfs::interface_directory(host))?;
-    let speed = if host.path(&format!("{directory}/device")).exists() {
+    let speed = if host.files().has(&format!("{directory}/device")) {
         line(host, &format!("{directory}/speed"))
     } else {
         Err("a device without hardware has no speed of its own".to_owned())

@@ -69,7 +69,7 @@ pub(super) fn tracing(host: &HostView<'_>) -> ReadResult<Tracing> {
     ];
     let tracer = tracers.iter().find_map(|path| line(host, path).ok());
     Ok(Tracing {
-        has_types: host.path("sys/kernel/btf/vmlinux").exists(),
+        has_types: host.files().has("sys/kernel/btf/vmlinux"),
         tracer: tracer.filter(|name| name != "nop"),
         is_privileged: host.is_live() && is_fully_privileged(),
     })

@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::write;
 use linerate_model::condition::CoreSet;
+use linerate_sys::host_files::HostFiles;
 
 /// A host of two cores with what a virtual machine lacks.
 fn tree() -> tempfile::TempDir {
@@ -62,7 +63,7 @@ fn tree() -> tempfile::TempDir {
 fn scope(root: &tempfile::TempDir) -> Scope {
     Scope {
         interface: Some("eth0".to_owned()),
-        root: root.path().to_owned(),
+        root: HostFiles::new(root.path()),
     }
 }
 

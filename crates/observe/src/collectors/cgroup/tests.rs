@@ -1,13 +1,14 @@
 use super::*;
 use crate::host_view::Scope;
 use crate::testing::write;
+use linerate_sys::host_files::HostFiles;
 use proptest::prelude::*;
 use std::path::Path;
 
 fn read(root: &Path) -> Result<Throttling, ReadError> {
     let scope = Scope {
         interface: None,
-        root: root.to_owned(),
+        root: HostFiles::new(root),
     };
     throttling(&HostView::new(&scope))
 }
