@@ -11,7 +11,7 @@ use clap::Args;
 use linerate_archive as archive;
 use linerate_client::address::PeerAddress;
 use linerate_model::Ratio;
-use linerate_model::consent::{Consent, Foreign};
+use linerate_model::consent::{Allowed, Consent, Foreign};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_studies::plan::StudyPlan;
 use linerate_studies::reproduce::{
@@ -90,7 +90,7 @@ impl ReproduceArgs {
         }
         let (answer, unsaved) = match (&self.audit, &self.plan) {
             (Some(table), _) => (Answer::Audit(audit_table(table)?), None),
-            (None, Some(plan)) => self.judge(&self.source(plan)?, output)?,
+            (None, Some(plan)) => self.judge(self.source(plan)?, output)?,
             (None, None) => {
                 return Err(usage("give PLAN --published TABLE, or --audit TABLE").into());
             }
@@ -112,19 +112,18 @@ impl ReproduceArgs {
             }
             None if is_package => {
                 let package = Package::read(plan)?;
-                let consent = Consent::to_results(self.run_programs);
                 Ok(Source {
-                    plan: package.plan,
-                    consent,
-                    table: package.table,
+                    plan: package.plan.clone(),
+                    consent: Consent::to_results(self.run_programs),
+                    texts: package.texts.clone(),
+                    table: Table::Packed(Box::new(package)),
                     name,
-                    texts: package.texts,
                 })
             }
             Some(table) => Ok(Source {
                 plan: StudyPlan::read(plan)?,
                 consent: Consent::to_plan(self.run_programs),
-                table: read_table(table)?,
+                table: Table::Read(Box::new(read_table(table)?)),
                 name: table.display().to_string(),
                 texts: Texts::read(plan, table)?,
             }),
@@ -135,12 +134,21 @@ impl ReproduceArgs {
     }
 
     /// The answer, and why it is not all that was asked for: not in the store, or of a measurement that was interrupted.
-    fn judge(&self, source: &Source, output: &OutputArgs) -> Result<(Answer, Option<Error>)> {
-        let mut plan = source.plan.clone();
+    fn judge(&self, source: Source, output: &OutputArgs) -> Result<(Answer, Option<Error>)> {
+        let mut plan = source.plan;
         plan.change(|plan| self.complete(plan))?;
+        let asked = StudyPlan::clone(&plan);
+        // What the user must allow is said before what takes time and memory.
+        let plan = match self.runs.as_slice() {
+            [] => Some(allowed(plan, source.consent)?),
+            _ => None,
+        };
         let asked = ReproducePlan {
-            plan: StudyPlan::clone(&plan),
-            table: source.table.clone(),
+            plan: asked,
+            table: match source.table {
+                Table::Packed(package) => package.table()?,
+                Table::Read(table) => *table,
+            },
             name: source.name.clone(),
             options: JudgeOptions {
                 margin: self.margin,
@@ -150,7 +158,7 @@ impl ReproduceArgs {
             },
             accepted: self.accept.clone(),
         };
-        let from = self.measurements(plan, source.consent, output)?;
+        let from = self.measurements(plan, output)?;
         with_store(output, |context| {
             let judged = reproduce(context, &asked, from);
             let interrupted = context.interrupted();
@@ -189,15 +197,14 @@ impl ReproduceArgs {
         Ok(())
     }
 
+    /// What is judged: measurements by `plan`, or the stored runs.
     fn measurements(
         &self,
-        plan: Foreign<StudyPlan>,
-        consent: Consent,
+        plan: Option<Allowed<StudyPlan>>,
         output: &OutputArgs,
     ) -> Result<Measurements> {
         let load = |name: &String| archive::load(&open_store(output)?, name);
-        if self.runs.is_empty() {
-            let mut plan = allowed(plan, consent)?;
+        if let Some(mut plan) = plan {
             ready(plan.prepare().cells.iter_mut().map(|cell| &mut cell.far))?;
             let resumed = self.resume.as_ref().map(load).transpose()?;
             return Ok(Measurements::Now {
@@ -214,9 +221,17 @@ impl ReproduceArgs {
 struct Source {
     plan: Foreign<StudyPlan>,
     consent: Consent,
-    table: PublishedTable,
+    table: Table,
     name: String,
     texts: Texts,
+}
+
+/// The table that is judged.
+enum Table {
+    /// Of a package, whose runs are read when the user has allowed what its plan does.
+    Packed(Box<Package>),
+    /// Of a file.
+    Read(Box<PublishedTable>),
 }
 
 fn stopped(what: &str) -> Failure {

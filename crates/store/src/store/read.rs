@@ -1,11 +1,12 @@
 //! Reading runs, whole or torn.
 
+use super::density::too_dense;
 use super::{Figure, HEADER, PARTS, RUN, StoreError, Summary, TRIALS};
 use crate::regular::{self, Links};
 use crate::v1;
 use linerate_model::run::{Run, RunKind, RunStatus, SCHEMA, Tool};
 use linerate_model::{BitRate, ByteCount, PacketRate, WallTime};
-use serde::de::{DeserializeOwned, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::fmt;
@@ -359,6 +360,9 @@ impl Version {
         bytes: &[u8],
         upgrade: impl FnOnce(&mut Value),
     ) -> serde_json::Result<T> {
+        if let Some(why) = too_dense(bytes) {
+            return Err(serde_json::Error::custom(why));
+        }
         match self {
             Self::Current => serde_json::from_slice(bytes),
             Self::V1 => {

@@ -2,8 +2,9 @@
 
 use super::choice::closes;
 use super::draft::{duration, named, read, set};
-use super::{Group, TCP, Usual, flag, option};
+use super::{Group, MAX_FILE_BYTES, TCP, Usual, flag, option};
 use linerate_model::spec::SizeDistribution;
+use linerate_sys::bounded;
 use std::path::Path;
 
 const IN_PLACE: &[&str] = &["connections", "open"];
@@ -17,11 +18,16 @@ fn sizes(text: &str) -> Result<SizeDistribution, String> {
         let all = SizeDistribution::fixed(read(size)?);
         return all.check().map(|()| all);
     }
-    let table = std::fs::read_to_string(text).map_err(|error| {
+    let table = bounded::read_text_file(Path::new(text), MAX_FILE_BYTES).map_err(|error| {
         format!("neither web-search nor data-mining nor fixed:SIZE, and no file that can be read ({error})")
     })?;
     let name = Path::new(text).file_name().unwrap_or_default();
     SizeDistribution::parse(&name.to_string_lossy(), &table)
+}
+
+/// Whether sizes are those of a file.
+fn is_file(sizes: &str) -> bool {
+    SizeDistribution::named(sizes).is_none() && !sizes.starts_with("fixed:")
 }
 
 /// What a transfer has and connections do not.
@@ -52,6 +58,7 @@ pub(super) static CONNECTIONS: Group = Group {
             .excludes(&["connections", "open", "streams", "close", "pace", "bitrate", "payload", "workload", "reverse", "duplex", "both", "receiver-pause"])
             .needs(&["link-rate"])
             .page("flow-completion.md")
+            .names_file(is_file)
             .sets(|d, v| set(&mut d.flow_sizes, sizes(v).map(Some))),
         option("link-rate", TCP, "RATE", "Rate of the path in bit/s of L4 payload: that of the ideal completion time of a flow")
             .needs(&["flow-sizes"])

@@ -2,10 +2,12 @@
 
 use super::draft::{duration, read, set};
 use super::search::loss_goals;
-use super::{Group, HelpLevel, SWITCH as ONLY, Source, Usual, flag, list, option};
+use super::{Group, HelpLevel, MAX_FILE_BYTES, SWITCH as ONLY, Source, Usual, flag, list, option};
 use crate::run::DeviceChoice;
 use linerate_frames::{FrameHeaders, template_param};
 use linerate_model::spec::{Direction, FrameLengths};
+use linerate_sys::bounded;
+use std::path::Path;
 
 pub(super) static DEVICE: Group = Group {
     heading: "Device",
@@ -73,6 +75,7 @@ pub(super) static DEVICE: Group = Group {
             .otherwise(Usual::Words("none"))
             .is_beside(true)
             .page("switch.md#headers")
+            .names_file(|_| true)
             .sets(|d, v| {
                 d.device.param(FrameHeaders::TEMPLATE, &template(v)?);
                 Ok(())
@@ -179,6 +182,7 @@ fn template(text: &str) -> Result<String, String> {
         Some((file, offset)) => (file, Some(read(offset)?)),
         None => (text, None),
     };
-    let bytes = std::fs::read(file).map_err(|error| format!("reading {file}: {error}"))?;
+    let bytes = bounded::read_file(Path::new(file), MAX_FILE_BYTES)
+        .map_err(|error| format!("reading {file}: {error}"))?;
     template_param(&bytes, offset).map_err(|error| format!("{file}: {error}"))
 }

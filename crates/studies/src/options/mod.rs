@@ -196,6 +196,8 @@ pub struct TestOption {
     pub(crate) is_beside: bool,
     /// Page of the guide on it.
     page: Option<&'static str>,
+    /// Whether a value of it names a file that is read.
+    pub(crate) names_file: fn(&str) -> bool,
     apply: fn(&mut Draft, &str) -> Result<(), String>,
 }
 
@@ -225,6 +227,7 @@ const fn option(
         off: None,
         is_beside: false,
         page: None,
+        names_file: |_| false,
         apply: |_, _| Ok(()),
     }
 }
@@ -275,6 +278,7 @@ setters! {
     off(value: &'static str) off = Some(value);
     is_beside(is_beside: bool) is_beside = is_beside;
     page(page: &'static str) page = Some(page);
+    names_file(names_file: fn(&str) -> bool) names_file = names_file;
     sets(apply: fn(&mut Draft, &str) -> Result<(), String>) apply = apply;
 }
 
@@ -318,6 +322,9 @@ impl TestOption {
         (self.apply)(draft, value)
     }
 }
+
+/// Largest file that a value names.
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Every option with what it is about.
 fn all() -> impl Iterator<Item = (&'static str, &'static TestOption)> + Clone {

@@ -42,7 +42,7 @@ pub use published::{PublishedFactor, PublishedMap, PublishedQuantity};
 pub use reference::json_schema;
 pub use series::PlanSeries;
 
-use crate::options::HOST;
+use crate::options::{self, HOST};
 use cell::Peers;
 use linerate_client::address::PeerAddress;
 use linerate_model::Ratio;
@@ -167,6 +167,19 @@ impl StudyPlan {
         Ok(Foreign::new(plan, path.display().to_string()))
     }
 
+    /// Reads a plan that came with results: it names no file of this host, not even one to be read.
+    pub(crate) fn parse_foreign(text: &str) -> Result<Self> {
+        // What is no table is said with its line below.
+        let table: toml::Table = toml::from_str(text).unwrap_or_default();
+        if let Some(named) = file_named_in(&table) {
+            let message = format!(
+                ": {named} names a file of this host, which is not read for a package; unpack it and look at its plan"
+            );
+            return Err(Failure::new(ExitCode::Plan, message));
+        }
+        Self::parse(text)
+    }
+
     /// Reads a plan; errors begin with `, line 7: `.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let place = Places { text };
@@ -265,6 +278,21 @@ impl StudyPlan {
         self.is_peer_named = true;
         Ok(())
     }
+}
+
+/// The first setting below `table` whose value names a file, as it is written.
+fn file_named_in(table: &toml::Table) -> Option<String> {
+    fn of_value(key: &str, value: &toml::Value) -> Option<String> {
+        match value {
+            toml::Value::String(text) => options::with_key(key)
+                .any(|option| (option.names_file)(text))
+                .then(|| format!("{key} = {text:?}")),
+            toml::Value::Array(all) => all.iter().find_map(|one| of_value(key, one)),
+            toml::Value::Table(table) => file_named_in(table),
+            _ => None,
+        }
+    }
+    table.iter().find_map(|(key, value)| of_value(key, value))
 }
 
 impl Effects for StudyPlan {

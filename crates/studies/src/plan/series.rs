@@ -103,6 +103,10 @@ pub(super) fn read(
     let (mut series, mut all) = (Vec::new(), Vec::new());
     for grid in grids(file, place)? {
         all.extend(grid.cells(peers, place)?);
+        if all.len() > MAX_RUNS {
+            let why = format!("more than {MAX_RUNS} cells in all series");
+            return Err(place.fail(None, &why));
+        }
         let factors = grid.factors.iter();
         series.push(PlanSeries {
             name: grid.name.map(str::to_owned),
