@@ -13,7 +13,8 @@ pub(crate) enum Links {
     Refused,
 }
 
-/// Opens a regular file for reading, and refuses all else before it is opened.
+/// Opens a regular file for reading, and refuses all else before it is opened. What the kernel makes up while it is read,
+/// such as `/proc/kmsg`, counts as something else: it has no end, or waits for what comes next.
 pub(crate) fn open(path: &Path, links: Links) -> io::Result<File> {
     let found = match links {
         Links::Followed => fs::metadata(path)?,
@@ -34,11 +35,30 @@ pub(crate) fn open(path: &Path, links: Links) -> io::Result<File> {
         return Err(refused());
     }
     let file = File::open(path)?;
-    if file.metadata()?.is_file() {
+    if file.metadata()?.is_file() && !is_made_up(&file) {
         Ok(file)
     } else {
         Err(refused())
     }
+}
+
+/// Whether a file is of a file system of the kernel's own, such as `/proc`.
+#[cfg(target_os = "linux")]
+fn is_made_up(file: &File) -> bool {
+    /// `PROC_SUPER_MAGIC`, `SYSFS_MAGIC`, `DEBUGFS_MAGIC`, `TRACEFS_MAGIC`, `BPF_FS_MAGIC`, `CGROUP_SUPER_MAGIC` and
+    /// `CGROUP2_SUPER_MAGIC` of `linux/magic.h`.
+    const MADE_UP: [&str; 7] = [
+        "9fa0", "62656572", "64626720", "74726163", "cafe4a11", "27e0eb", "63677270",
+    ];
+    let found = rustix::fs::fstatfs(file);
+    // A number of one of four types, by architecture: its digits are the same in each.
+    found.is_ok_and(|found| MADE_UP.contains(&&*format!("{:x}", found.f_type)))
+}
+
+/// Only Linux has such files.
+#[cfg(not(target_os = "linux"))]
+const fn is_made_up(_: &File) -> bool {
+    false
 }
 
 /// The text of a small file of a folder; `None` where there is none, or none that is read.
@@ -64,7 +84,7 @@ mod tests {
         assert!(open(&link, Links::Followed).is_ok());
         let refused = open(&link, Links::Refused).unwrap_err();
         assert!(refused.to_string().contains("a link"), "{refused}");
-        for place in ["/dev/zero", "/dev/null", "/"] {
+        for place in ["/dev/zero", "/dev/null", "/", "/proc/self/status"] {
             for links in [Links::Followed, Links::Refused] {
                 let refused = open(Path::new(place), links).unwrap_err();
                 assert!(

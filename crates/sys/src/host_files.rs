@@ -5,7 +5,6 @@
 
 use crate::bounded;
 use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, openat2, readlinkat};
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -107,7 +106,7 @@ impl HostFiles {
     pub fn resolved(&self, path: &str) -> io::Result<String> {
         let found = self.at(path, OFlags::PATH)?;
         let place = format!("/proc/self/fd/{}", found.as_raw_fd());
-        let place = target(&rustix::fs::CWD, &place)?;
+        let place = target(rustix::fs::CWD, &place)?;
         let root = match &self.0 {
             Place::Copy(root) => std::fs::canonicalize(root)?,
             Place::Live => PathBuf::from("/"),
@@ -131,7 +130,7 @@ impl HostFiles {
     }
 
     /// `path` with its root, for messages.
-    pub fn shown<'a>(&'a self, path: &'a str) -> impl fmt::Display {
+    pub fn shown(&self, path: &str) -> String {
         match &self.0 {
             Place::Copy(root) => root.join(path).display().to_string(),
             Place::Live => format!("/{path}"),
@@ -244,15 +243,12 @@ mod tests {
     fn names_and_messages_are_those_of_the_copy() {
         let (place, files) = copy();
         assert_eq!(files.names("sys/devices/pci").unwrap(), ["nic"]);
-        let shown = files.shown("proc/stat").to_string();
+        let shown = files.shown("proc/stat");
         assert_eq!(
             shown,
             place.path().join("root/proc/stat").display().to_string()
         );
-        assert_eq!(
-            HostFiles::live().shown("proc/stat").to_string(),
-            "/proc/stat"
-        );
+        assert_eq!(HostFiles::live().shown("proc/stat"), "/proc/stat");
         assert!(HostFiles::new(Path::new("/")).is_live() && !files.is_live());
     }
 }

@@ -25,6 +25,7 @@ pub mod netlink;
 pub mod netns;
 pub mod packet;
 pub mod perf;
+pub mod piped;
 pub mod privilege;
 pub mod process;
 pub mod random;
