@@ -4,13 +4,14 @@ use anyhow::Result;
 use linerate_analysis::conclude;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunWork};
-use linerate_store::Store;
 use linerate_store::import::{
     self, Columns, Findings, Hints, ImportError, LogFile, Source, import_table,
 };
+use linerate_store::{Batch, Store, Stored};
+use linerate_sys::piped::{self, is_stream};
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, BufRead, Read as _};
+use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,42 +33,86 @@ pub fn import_logs(
     show: &mut Take<'_>,
 ) -> Result<Findings> {
     let read = &mut |keep: &mut Take<'_>| read_logs(files, hints, interrupt, keep);
-    keep_all(store, read, show)
+    keep_all(store, read, interrupt, show)
 }
 
 /// Stores and shows the runs that `read` makes.
 fn keep_all(
     store: Option<&Store>,
     read: &mut dyn FnMut(&mut Take<'_>) -> Result<Findings>,
+    interrupt: &AtomicBool,
     show: &mut Take<'_>,
 ) -> Result<Findings> {
-    let (mut stored, mut known) = (Vec::new(), Vec::new());
+    let mut batch = None;
+    let mut known = Known::default();
     let mut keep = |runs: Vec<Run>| {
         if let Some(store) = store {
-            stored.append(&mut add(store, &runs, &mut known)?);
+            let batch = match &mut batch {
+                Some(batch) => batch,
+                none => none.insert(store.batch()?),
+            };
+            known.add(&runs, &batch.add(&runs)?);
         }
         show(runs)
     };
-    let mut imported = read(&mut keep).inspect_err(|_| {
-        if let Some(store) = store {
-            store.take_back(&stored);
-        }
-    })?;
-    imported.warnings.append(&mut known);
+    let mut imported = read(&mut keep)?;
+    if let Some(batch) = batch {
+        finish(batch, &mut || !interrupt.load(Ordering::Relaxed))?;
+    }
+    imported.warnings.append(&mut known.into_warnings());
     Ok(imported)
 }
 
-/// Stores the runs that are new, and names those that are not. Returns the directories of the new ones.
-fn add(store: &Store, runs: &[Run], known: &mut Vec<String>) -> Result<Vec<PathBuf>> {
-    let added = store.add_all(runs)?;
-    known.extend(added.known.iter().map(|place| {
-        let run = &runs[*place];
-        let source = run.source.as_ref();
-        let files = source.map_or_else(String::new, |source| source.files.join(", "));
-        let id = &run.id;
-        format!("{files}: in the store already, as run {id}, which stays as it is")
-    }));
-    Ok(added.written)
+/// Puts the runs of a batch into the store; an error that says how many are there if `goes_on` ends that.
+fn finish(batch: Batch, goes_on: &mut dyn FnMut() -> bool) -> Result<()> {
+    match batch.finish(goes_on)? {
+        Stored { left: 0, .. } => Ok(()),
+        Stored { stored: 0, .. } => Err(interrupted().into()),
+        Stored { stored, left } => {
+            let all = stored + left;
+            let message = format!(
+                "the import was interrupted: {stored} of its {all} runs are stored; import again, which adds the others"
+            );
+            Err(Failure::new(ExitCode::Other, message).into())
+        }
+    }
+}
+
+/// Runs that the store has already.
+#[derive(Default)]
+struct Known {
+    named: Vec<String>,
+    more: usize,
+}
+
+impl Known {
+    fn add(&mut self, runs: &[Run], places: &[usize]) {
+        /// More than anybody reads.
+        const MAX_NAMED: usize = 1000;
+        for run in places.iter().map(|place| &runs[*place]) {
+            if self.named.len() == MAX_NAMED {
+                self.more += 1;
+                continue;
+            }
+            let source = run.source.as_ref();
+            let files = source.map_or_else(String::new, |source| source.files.join(", "));
+            let id = &run.id;
+            self.named.push(format!(
+                "{files}: in the store already, as run {id}, which stays as it is"
+            ));
+        }
+    }
+
+    fn into_warnings(self) -> Vec<String> {
+        let mut all = self.named;
+        if self.more > 0 {
+            let more = self.more;
+            all.push(format!(
+                "{more} more runs are in the store already and stay as they are"
+            ));
+        }
+        all
+    }
 }
 
 /// Reads tables of old results as `columns` says, stores the runs they make, and shows them: in parts if they are long. Runs
@@ -81,7 +126,7 @@ pub fn import_tables(
     show: &mut Take<'_>,
 ) -> Result<Findings> {
     let read = &mut |keep: &mut Take<'_>| read_tables(files, columns, interrupt, keep);
-    keep_all(store, read, show)
+    keep_all(store, read, interrupt, show)
 }
 
 fn read_tables(
@@ -94,7 +139,7 @@ fn read_tables(
     let mut tables_read = 0;
     for path in files {
         let mut taken = Ok(());
-        let read = open_log(path).and_then(|log| {
+        let read = open_log(path, interrupt).and_then(|log| {
             let table = Interruptible { log, interrupt };
             import_table(&table, columns, &mut |mut runs| {
                 runs.iter_mut().for_each(conclude_all);
@@ -168,10 +213,14 @@ impl BufRead for Reading<'_> {
 /// An error once the import is interrupted.
 pub fn unless_interrupted(interrupt: &AtomicBool) -> Result<()> {
     if interrupt.load(Ordering::Relaxed) {
-        let message = "the import was interrupted: nothing of it is stored";
-        return Err(Failure::new(ExitCode::Other, message).into());
+        return Err(interrupted().into());
     }
     Ok(())
+}
+
+fn interrupted() -> Failure {
+    let message = "the import was interrupted: nothing of it is stored";
+    Failure::new(ExitCode::Other, message)
 }
 
 /// Whether to go on after runs were taken.
@@ -208,6 +257,9 @@ fn no_import(errors: &[ImportError]) -> Failure {
 fn conclude_all(run: &mut Run) {
     for part in run.parts_mut().into_iter().flatten() {
         conclude(part);
+        // Of a line with a figure or two rules have nothing to say, in ten times the bytes of the figures. Whoever
+        // explains the part draws them anew.
+        part.findings.clear();
     }
     if let RunWork::Study {
         estimates,
@@ -245,13 +297,14 @@ pub fn read_logs(
         let log = if found.contains(&path.display().to_string()) {
             Ok(Box::new(LogFile::found(path)) as Box<dyn Source>)
         } else {
-            open_log(path)
+            open_log(path, interrupt)
         };
         match log {
             Ok(log) => logs.push(Interruptible { log, interrupt }),
             Err(error) => missing.push(error),
         }
     }
+    unless_interrupted(interrupt)?;
     if logs.is_empty() && !missing.is_empty() {
         return Err(no_import(&missing).into());
     }
@@ -391,7 +444,8 @@ fn left_out(names: &[&str]) -> Option<String> {
 
 /// Whether a file is a run document, of any version, whole or damaged.
 pub fn is_run_document(path: &Path) -> Result<bool, Failure> {
-    linerate_store::is_document(|| fs::File::open(path)).map_err(|error| unreadable(path, &error))
+    let file = LogFile::new(path);
+    linerate_store::is_document(|| file.open()).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
@@ -405,26 +459,26 @@ fn no_log(path: &Path, error: &io::Error) -> ImportError {
     }
 }
 
-/// A log of a file, which is read when it is needed, or of a pipe, which is read now.
-fn open_log(path: &Path) -> Result<Box<dyn Source>, ImportError> {
+/// A log of a file, which is read when it is needed, or of a pipe or the standard input, which is read now.
+fn open_log(path: &Path, interrupt: &AtomicBool) -> Result<Box<dyn Source>, ImportError> {
     let failed = |error: io::Error| no_log(path, &error);
-    let file = fs::File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_file() {
-        return Ok(Box::new(LogFile::new(path)));
+    if !is_stream(path).map_err(failed)? {
+        let log = LogFile::new(path);
+        // Says now what is no log at all.
+        log.open().map_err(failed)?;
+        return Ok(Box::new(log));
     }
     let name = path.display().to_string();
-    let mut bytes = Vec::new();
-    let mut piped = io::Read::take(file, MAX_PIPED_BYTES + 1);
-    let count = piped.read_to_end(&mut bytes).map_err(failed)?;
-    if count as u64 > MAX_PIPED_BYTES {
-        return Err(ImportError::Pipe { file: name });
+    match piped::read(path, MAX_PIPED_BYTES, interrupt).map_err(failed)? {
+        Some(bytes) => Ok(Box::new((name, bytes))),
+        None => Err(ImportError::Pipe { file: name }),
     }
-    Ok(Box::new((name, bytes)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::run::{RunKind, Tool};
 
     /// However long the log, and whatever is still to be read of it.
     #[test]
@@ -447,5 +501,52 @@ mod tests {
         assert_eq!(read(false), (1, None));
         let said = "the import was interrupted: nothing of it is stored";
         assert_eq!(read(true), (0, Some(said.to_owned())));
+    }
+
+    /// A table of which a part is stored already when the user ends the import.
+    #[test]
+    fn an_import_that_is_interrupted_stores_nothing_or_says_how_much() {
+        let place = tempfile::tempdir().unwrap();
+        let table = place.path().join("table.csv");
+        let lines = (0..1100).map(|line| format!("r{line},94.5\n"));
+        fs::write(&table, format!("name,rate\n{}", lines.collect::<String>())).unwrap();
+        let store = crate::open_store(&place.path().join("store")).unwrap();
+        let columns = "run=name,rate=rate:Mbit/s,transport==tcp".parse().unwrap();
+        let import = |parts_until: usize| {
+            let interrupt = AtomicBool::new(false);
+            let mut parts = 0;
+            let show = &mut |runs: Vec<Run>| {
+                assert!(runs.len() <= 1000, "{} at once", runs.len());
+                parts += 1;
+                interrupt.store(parts == parts_until, Ordering::Relaxed);
+                unless_interrupted(&interrupt)
+            };
+            let files = [table.clone()];
+            import_tables(Some(&store), &files, &columns, &interrupt, show)
+                .map(|findings| findings.warnings.len())
+                .map_err(|error| error.to_string())
+        };
+        let nothing = "the import was interrupted: nothing of it is stored".to_owned();
+        assert_eq!(import(2), Err(nothing.clone()));
+        assert_eq!(store.list().unwrap().len(), 0);
+        let stopped_after = |moved: usize| {
+            let mut batch = store.batch().unwrap();
+            let run = |id: &str| Run::new(id, RunKind::Tcp, Tool::unversioned("x"));
+            batch.add(&[run("a"), run("b"), run("c")]).unwrap();
+            let mut steps = 0;
+            let ended = finish(batch, &mut || {
+                steps += 1;
+                steps <= moved
+            });
+            ended.map_err(|error| error.to_string())
+        };
+        assert_eq!(stopped_after(0), Err(nothing));
+        let some = "the import was interrupted: 2 of its 3 runs are stored; import again, which adds the others";
+        assert_eq!(stopped_after(2), Err(some.to_owned()));
+        assert_eq!(store.list().unwrap().len(), 2);
+        assert_eq!(import(0), Ok(0));
+        assert_eq!(store.list().unwrap().len(), 1102);
+        // All of them are known now, of which a thousand and one line are told.
+        assert_eq!(import(0), Ok(1001));
     }
 }

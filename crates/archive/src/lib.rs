@@ -1,6 +1,7 @@
 //! What is done with stored runs: logs become runs, runs are listed and found, runs and documents become files.
 //!
-//! Does not measure. Invariants: an import stores all its runs or none; a file appears whole or not at all; every error that
+//! Does not measure. Invariants: an import stores all its runs or none, and one that is interrupted while
+//! they are put in place says how many; a file appears whole or not at all; every error that
 //! the command line caused says so by its exit code.
 #![forbid(unsafe_code)]
 

@@ -12,6 +12,6 @@ mod store;
 mod v1;
 
 pub use store::{
-    Added, Entry, Figure, RunWriter, Store, StoreEntry, StoreError, Summary, is_document, new_id,
-    run_from_document,
+    Added, Batch, Entry, Figure, RunWriter, Store, StoreEntry, StoreError, Stored, Summary,
+    is_document, new_id, run_from_document,
 };

@@ -76,6 +76,29 @@ fn a_table_becomes_studies_that_are_reported_and_compared() {
     assert_eq!(place.listed().len(), 2);
 }
 
+/// A line is some thirty bytes: what is stored of it must not be hundreds of times that.
+#[test]
+fn a_line_of_a_study_takes_less_than_two_kilobytes_of_the_store() {
+    const LINES: usize = 200;
+    let place = Place::new();
+    let lines = (0..LINES).map(|line| format!("s{},9{}.5\n", line % 7, line % 5));
+    let table = format!("stack,rate\n{}", lines.collect::<String>());
+    place.with("results.csv", table.as_bytes());
+    let mapping = "factors=stack,rate=rate:Mbit/s,transport==tcp";
+    place
+        .run(&["import", "--csv", "results.csv", "--columns", mapping])
+        .done();
+    let id = place.listed()[0]["id"].as_str().unwrap().to_owned();
+    let stored = std::fs::metadata(place.store().join(&id).join("run.json")).unwrap();
+    let each = usize::try_from(stored.len()).unwrap() / LINES;
+    assert!(each < 2000, "{each} bytes for each line");
+    // What rules say of a line is drawn when it is asked for.
+    place.run(&["explain", &id]).done();
+    place
+        .run(&["report", &id, "-q", "-o", "report.html"])
+        .done();
+}
+
 #[test]
 fn what_a_table_lacks_is_said_with_line_and_column() {
     let place = Place::new();

@@ -6,6 +6,7 @@
 //!              parts.jsonl   one run that this run is made of per line, likewise; only if it has any
 //!              run.json      the whole run document; written last, atomically
 //!         .index.json        what lists show of finished runs; can be deleted at any time
+//!         .import-N/        runs of an import that is under way, see `batch.rs`
 //!         calibration.json   what linerate does at most on this host; written by `linerate calibrate`
 //! ```
 //!
@@ -13,6 +14,8 @@
 //! `header.json`, which is listed as broken. A directory without `run.json` reads as
 //! [`RunStatus::Incomplete`](linerate_model::run::RunStatus).
 
+mod batch;
+mod density;
 mod error;
 mod files;
 mod index;
@@ -23,6 +26,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use batch::{Batch, Stored};
 pub use error::StoreError;
 pub use read::{is_document, run_from_document};
 pub use write::RunWriter;
@@ -137,32 +141,22 @@ impl Store {
 
     /// Stores finished runs, such as those of an import: all that are not there yet or, after an error, none.
     pub fn add_all(&self, runs: &[Run]) -> Result<Added, StoreError> {
-        let mut added = Added::default();
-        for (index, run) in runs.iter().enumerate() {
-            let stored = match self.create(run) {
-                Err(StoreError::Exists { path, .. }) if path.join(RUN).is_file() => {
-                    added.known.push(index);
-                    continue;
-                }
-                begun => begun.and_then(|writer| {
-                    added.written.push(writer.path().to_owned());
-                    writer.write_run(run)
-                }),
-            };
-            if let Err(error) = stored {
-                self.take_back(&added.written);
-                return Err(error);
-            }
-        }
-        Ok(added)
+        let mut batch = self.batch()?;
+        let known = batch.add(runs)?;
+        batch.finish(&mut || true)?;
+        let is_new = |(index, run): (usize, &Run)| {
+            let is_new = known.binary_search(&index).is_err();
+            is_new.then(|| self.dir.join(&run.id))
+        };
+        Ok(Added {
+            written: runs.iter().enumerate().filter_map(is_new).collect(),
+            known,
+        })
     }
 
-    /// Removes runs that [`add_all`](Self::add_all) has stored, by their directories.
-    pub fn take_back(&self, written: &[PathBuf]) {
-        for dir in written {
-            // The error that led here is the one to report; what stays is listed.
-            drop(std::fs::remove_dir_all(dir));
-        }
+    /// Begins to store finished runs that come in parts: all of them together.
+    pub fn batch(&self) -> Result<Batch, StoreError> {
+        Batch::begin(self)
     }
 
     /// Every entry, in the order in which they were written, newest last.

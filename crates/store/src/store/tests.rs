@@ -309,6 +309,73 @@ fn several_runs_are_stored_together_or_not_at_all() {
 }
 
 #[test]
+fn runs_of_a_batch_are_stored_once_it_is_finished_in_the_order_they_came() {
+    let (_dir, store) = store();
+    let mut batch = store.batch().unwrap();
+    let ids: Vec<String> = (0..20).map(|k| format!("r{}", (k * 7) % 20)).collect();
+    for id in &ids {
+        assert!(batch.add(&[run(id)]).unwrap().is_empty());
+    }
+    assert_eq!(batch.add(&[run("r7")]).unwrap(), [0], "it is in the batch");
+    assert!(store.list().unwrap().is_empty());
+    let done = batch.finish(&mut || true).unwrap();
+    assert_eq!((done.stored, done.left), (20, 0));
+    let listed: Vec<_> = store
+        .list()
+        .unwrap()
+        .into_iter()
+        .map(|run| run.id)
+        .collect();
+    assert_eq!(listed, ids);
+    assert_eq!(store.load("last").unwrap().id, ids[19]);
+    // One file each: what is stored at once needs no log.
+    let files: Vec<_> = fs::read_dir(store.dir().join("r7")).unwrap().collect();
+    assert_eq!(files.len(), 1);
+}
+
+#[test]
+fn of_a_batch_that_is_not_finished_nothing_is_left() {
+    let (_dir, store) = store();
+    let hidden = || {
+        let names = fs::read_dir(store.dir()).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with(".import-")).count()
+    };
+    let mut batch = store.batch().unwrap();
+    batch.add(&[run("a"), run("b")]).unwrap();
+    assert_eq!(hidden(), 1);
+    // Another import at the same time takes nothing of it away.
+    let mut other = store.batch().unwrap();
+    other.add(&[run("a")]).unwrap();
+    assert_eq!(hidden(), 2);
+    drop(batch);
+    assert!(store.list().unwrap().is_empty());
+    other.finish(&mut || true).unwrap();
+    assert_eq!((store.list().unwrap().len(), hidden()), (1, 0));
+    // What a crash has left is removed by the next one.
+    fs::create_dir_all(store.dir().join(".import-0/z")).unwrap();
+    drop(store.batch().unwrap());
+    assert_eq!((store.list().unwrap().len(), hidden()), (1, 0));
+}
+
+#[test]
+fn a_batch_that_is_stopped_while_it_is_put_in_place_says_how_many_are_there() {
+    let (_dir, store) = store();
+    let mut batch = store.batch().unwrap();
+    batch.add(&[run("a"), run("b"), run("c")]).unwrap();
+    let mut steps = 0;
+    let done = batch.finish(&mut || {
+        steps += 1;
+        steps <= 2
+    });
+    let done = done.unwrap();
+    assert_eq!((done.stored, done.left), (2, 1));
+    assert_eq!(store.list().unwrap().len(), 2);
+    let added = store.add_all(&[run("a"), run("b"), run("c")]).unwrap();
+    assert_eq!((added.written.len(), added.known.len()), (1, 2));
+}
+
+#[test]
 fn unknown_keys_are_tolerated() {
     let (_dir, store) = store();
     let path = store.dir().join("a");

@@ -76,10 +76,6 @@ impl RunWriter {
     ///
     /// After an error the run is what it was before: readable and incomplete.
     pub fn finish(self, run: &Run) -> Result<(), StoreError> {
-        self.write_run(run)
-    }
-
-    pub(super) fn write_run(&self, run: &Run) -> Result<(), StoreError> {
         let bytes = readable(&self.id, run)?;
         write_atomically(&self.dir.join(RUN), &bytes)?;
         // run.json holds every trial and part; a log that cannot be removed is only a waste of space.
@@ -108,7 +104,10 @@ fn without_trials(run: &Run) -> Run {
 }
 
 /// Encodes `value`, and makes sure that it can be read again: JSON has no NaN and no infinity.
-fn readable<T: Serialize + DeserializeOwned>(id: &str, value: &T) -> Result<Vec<u8>, StoreError> {
+pub(super) fn readable<T: Serialize + DeserializeOwned>(
+    id: &str,
+    value: &T,
+) -> Result<Vec<u8>, StoreError> {
     let unreadable = |error: serde_json::Error| StoreError::Unreadable {
         id: id.to_owned(),
         reason: error.to_string(),
@@ -119,7 +118,7 @@ fn readable<T: Serialize + DeserializeOwned>(id: &str, value: &T) -> Result<Vec<
 }
 
 /// Refuses ids that would leave the store's directory or hide in it.
-fn check_id(id: &str) -> Result<(), StoreError> {
+pub(super) fn check_id(id: &str) -> Result<(), StoreError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let begins_well = id.starts_with(|c: char| c.is_ascii_alphanumeric());
     // 255 bytes is the longest name of the usual Linux file systems.

@@ -27,14 +27,16 @@ use std::ops::ControlFlow;
 const MAX_LINES: usize = 10_000;
 /// Most of those that are parts of a study, each a run by itself.
 const MAX_STUDY_LINES: usize = 1000;
+/// Most runs that are handed out at once.
+const MAX_RUNS: usize = 1000;
 /// Most lines that cannot be read and are named.
 const MAX_NAMED: usize = 1000;
 
 /// What a run of a table says of its source.
 const FORMAT: &str = "table";
 
-/// Reads a table, and hands out the runs of each 10 000 lines, or 1000 of a study, while it is read. `take` says whether to
-/// go on.
+/// Reads a table, and hands out the runs of each 10 000 lines, or 1000 of a study, while it is read, at most 1000 at once.
+/// `take` says whether to go on.
 ///
 /// Lines that cannot be read are named in [`Findings::refused`]; an error if that leaves none.
 pub fn import_table(
@@ -48,7 +50,7 @@ pub fn import_table(
     let mut parts = Parts::open(table, max_lines)?;
     let mut findings = Findings::default();
     let (mut has_runs, mut more) = (false, 0);
-    while let Some(part) = parts.next()? {
+    'parts: while let Some(part) = parts.next()? {
         let lines = part.lines;
         let is_whole = part.skipped == 0 && parts.is_over()?;
         if !is_whole && findings.warnings.is_empty() {
@@ -64,16 +66,25 @@ pub fn import_table(
             is_study,
             lines: (!is_whole).then_some(lines),
         };
-        let read = made.read(&sheet, columns, &mut |error| {
+        let named = by_run(&sheet, columns, &mut |error| {
             if findings.refused.len() < MAX_NAMED {
                 findings.refused.push(error);
             } else {
                 more += 1;
             }
         });
-        has_runs |= !read.is_empty();
-        if !read.is_empty() && take(read).is_break() {
-            break;
+        let mut runs = named
+            .into_iter()
+            .flat_map(|(name, lines)| made.runs(&name, lines));
+        loop {
+            let some: Vec<_> = runs.by_ref().take(MAX_RUNS).collect();
+            if some.is_empty() {
+                break;
+            }
+            has_runs = true;
+            if take(some).is_break() {
+                break 'parts;
+            }
         }
     }
     if !has_runs {
@@ -85,6 +96,30 @@ pub fn import_table(
         findings.refused.push(ImportError::More { count: more });
     }
     Ok(findings)
+}
+
+/// The lines of a part by the names of their runs, in the order of their first lines.
+fn by_run(
+    sheet: &Sheet<'_>,
+    columns: &Columns,
+    refuse: &mut dyn FnMut(ImportError),
+) -> Vec<(String, Vec<Line>)> {
+    let mut runs: Vec<(String, Vec<Line>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for record in sheet.records() {
+        match sheet.line(&record, columns) {
+            Err(error) => refuse(error),
+            Ok(None) => {}
+            Ok(Some(line)) => {
+                let place = *places.entry(line.run.clone()).or_insert(runs.len());
+                if place == runs.len() {
+                    runs.push((line.run.clone(), Vec::new()));
+                }
+                runs[place].1.push(line);
+            }
+        }
+    }
+    runs
 }
 
 /// What all runs of a part of a table share.
@@ -100,33 +135,6 @@ struct TableOrigin<'a> {
 type Kind = (Transport, bool);
 
 impl TableOrigin<'_> {
-    /// The runs of a part, in the order of their first lines.
-    fn read(
-        &self,
-        sheet: &Sheet<'_>,
-        columns: &Columns,
-        refuse: &mut dyn FnMut(ImportError),
-    ) -> Vec<Run> {
-        let mut runs: Vec<(String, Vec<Line>)> = Vec::new();
-        let mut places: BTreeMap<String, usize> = BTreeMap::new();
-        for record in sheet.records() {
-            match sheet.line(&record, columns) {
-                Err(error) => refuse(error),
-                Ok(None) => {}
-                Ok(Some(line)) => {
-                    let place = *places.entry(line.run.clone()).or_insert(runs.len());
-                    if place == runs.len() {
-                        runs.push((line.run.clone(), Vec::new()));
-                    }
-                    runs[place].1.push(line);
-                }
-            }
-        }
-        let runs = runs.into_iter();
-        runs.flat_map(|(name, lines)| self.runs(&name, lines))
-            .collect()
-    }
-
     /// The runs of lines with one name: a study, or one for each transport and kind.
     fn runs(&self, name: &str, lines: Vec<Line>) -> Vec<Run> {
         if self.is_study {
