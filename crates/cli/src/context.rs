@@ -11,7 +11,7 @@ use linerate_studies::context::Context;
 use linerate_studies::watch::Watcher;
 use linerate_sys::ending;
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// Gives `work` the store and the watcher that the options ask for; refuses an output file that cannot be a report before
@@ -68,11 +68,27 @@ pub(crate) fn interrupt_flag() -> Result<&'static AtomicBool> {
 }
 
 pub(crate) fn open_store(output: &OutputArgs) -> Result<Store> {
+    usual_store(output.store.as_deref())
+}
+
+fn usual_store(given: Option<&Path>) -> Result<Store> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the environment is read here, once"
     )]
-    archive::open_usual_store(output.store.as_deref(), |name| env::var(name).ok())
+    archive::open_usual_store(given, |name| env::var(name).ok())
+}
+
+/// Whether `store` is the one that the user's runs are kept in without `--store`: another may be anybody's.
+pub(crate) fn is_own_store(output: &OutputArgs, store: &Store) -> bool {
+    if output.store.is_none() {
+        return true;
+    }
+    let Ok(own) = usual_store(None) else {
+        return false;
+    };
+    let [own, given] = [own.dir(), store.dir()].map(|dir| dir.canonicalize().ok());
+    own.is_some() && own == given
 }
 
 /// Where what is fetched and built is kept for later.

@@ -2,8 +2,9 @@
 
 use crate::args::output::OutputArgs;
 use crate::args::stored::OneRun;
-use crate::context::{in_context, open_store};
+use crate::context::{in_context, is_own_store, open_store};
 use crate::outcome::{print_json, write_report};
+use crate::stacks::ready;
 use crate::terminal;
 use anyhow::Result;
 use clap::Args;
@@ -22,7 +23,8 @@ pub(crate) struct ExplainArgs {
     /// keep its answer with the run.
     #[arg(long)]
     prove: bool,
-    /// The peer that the run measured: needed with --prove where RUN is a file, whose peer is not contacted otherwise.
+    /// The peer that the run measured: needed with --prove where RUN is a file or of a --store, whose peer is not
+    /// contacted otherwise.
     #[arg(long, value_name = "HOST", requires = "prove", value_parser = PeerAddress::parse)]
     host: Option<PeerAddress>,
     /// Let --prove start the programs, and use the files, that the run's peer names.
@@ -38,11 +40,15 @@ impl ExplainArgs {
         let run = if self.prove {
             let consent = ProofConsent {
                 host: self.host.clone(),
+                is_own_store: is_own_store(output, &store),
                 programs: self.run_programs,
             };
-            in_context(output, |context| {
-                run::prove_stored(context, &store, name, &consent)
-            })?
+            let mut proof = run::to_prove(&store, name, &consent)?;
+            for program in &proof.programs {
+                terminal::note(&format!("the run's peer starts: {program}"));
+            }
+            ready([&mut proof.target.prepare().far])?;
+            in_context(output, |context| run::prove_stored(context, &store, proof))?
         } else {
             let mut run = archive::load(&store, name)?;
             archive::conclude(&mut run);

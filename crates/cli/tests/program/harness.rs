@@ -88,6 +88,16 @@ impl Place {
         Ended::spawn(&mut self.command(args))
     }
 
+    /// Runs it to its end with this store as the user's own.
+    pub(crate) fn run_own(&self, args: &[&str]) -> Ended {
+        let mut command = linerate();
+        command
+            .args(args)
+            .env("LINERATE_STORE", self.store())
+            .current_dir(self.dir.path());
+        Ended::spawn(&mut command)
+    }
+
     /// The store's runs, as `list --json` prints them.
     pub(crate) fn listed(&self) -> Vec<Value> {
         let list = self.run(&["list", "--json"]).done();

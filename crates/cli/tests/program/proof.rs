@@ -27,7 +27,7 @@ fn a_stored_run_is_proved_against_the_peer_that_it_measured() {
     place
         .run(&["udp", server.address(), "--rate", "1M", "-t", "300ms"])
         .done();
-    let text = place.run(&["explain", "last", "--prove"]).done();
+    let text = place.run_own(&["explain", "last", "--prove"]).done();
     assert!(
         text.contains("  answer ") || text.contains("could not be run: "),
         "{text}"
@@ -49,7 +49,7 @@ fn a_test_both_ways_says_why_it_is_not_proved() {
     let why = &run["experiments"][0]["experiment"]["not_run"];
     assert!(why.as_str().unwrap().contains("both ways"), "{why}");
     place
-        .run(&["explain", "last", "--prove"])
+        .run_own(&["explain", "last", "--prove"])
         .failed(2, &["cannot prove", "both ways"]);
 }
 
@@ -58,7 +58,7 @@ fn an_imported_run_cannot_be_proved() {
     let place = Place::new();
     place.run(&["import", good_log().to_str().unwrap()]).done();
     place
-        .run(&["explain", "last", "--prove"])
+        .run_own(&["explain", "last", "--prove"])
         .failed(2, &["cannot prove", "imported"]);
 }
 
@@ -72,7 +72,7 @@ fn a_peer_that_is_gone_is_named() {
         .done();
     server.kill();
     place
-        .run(&["explain", "last", "--prove"])
+        .run_own(&["explain", "last", "--prove"])
         .failed(5, &["cannot connect", &address]);
     place.run(&["show", "last", "--json"]).document();
 }

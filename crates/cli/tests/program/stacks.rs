@@ -1,6 +1,6 @@
 //! Stacks as peers: what they count is what linerate counts, and nothing of them is left behind.
 
-use crate::harness::{Ended, linerate};
+use crate::harness::{Ended, Place, linerate};
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
@@ -90,6 +90,24 @@ fn the_kernel_counts_what_linerate_counts() {
         (traffic + 2..traffic + 26).contains(&all),
         "{traffic} {all}"
     );
+}
+
+/// The stack of the run is gone: the proof starts one of its own.
+#[test]
+#[ignore = "needs user namespaces"]
+fn a_stored_run_at_a_stack_is_proved() {
+    let place = Place::new();
+    let test = "udp stack://kernel -4 --rate 1M -t 300ms --diagnose 0s -q";
+    place.run_own(&test.split(' ').collect::<Vec<_>>()).done();
+    let ended = place.run_own(&["explain", "last", "--prove"]);
+    assert!(
+        ended.err.contains("the run's peer starts: stack://kernel"),
+        "{ended:?}"
+    );
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let text = ended.out;
+    let is_tried = text.contains("  answer ") || text.contains("could not be run: ");
+    assert!(is_tried && !text.contains("not prepared"), "{text}");
 }
 
 #[test]

@@ -195,6 +195,16 @@ fn a_package_starts_nothing_and_contacts_nobody() {
     let named = "frames on the interfaces porta and portb";
     refused(&device, &[]).failed(2, &[named, "--run-programs"]);
     refused(&device, &["--host", "127.0.0.1:9"]).failed(2, &["leave --host out"]);
+    // What the user must allow comes before runs are read, so these may be anything.
+    place.with("runs/1.json", b"[0,0,0");
+    refused(&without, &[]).failed(2, &[&address, "--host HOST"]);
+    let named = ["--host", "127.0.0.1:9"];
+    refused(&without, &named).failed(3, &["runs/1.json"]);
+    let dense = "0,".repeat(200_000);
+    let dense = format!("{{\"schema\":\"linerate/run/2\",\"x\":[{dense}0]}}");
+    place.with("runs/1.json", dense.as_bytes());
+    refused(&without, &named).failed(3, &["runs/1.json", "200004 values"]);
+    tar(&place, &["xf", "answer.tar", "runs/1.json"]);
     // A host that the user names lets no wrapper in.
     let wrapped = format!(
         "[study]\n{host}[defaults]\nkind = \"latency\"\nwrap = \"sh mark.sh\"\ntime = \"200ms\"\n"
@@ -256,6 +266,35 @@ fn a_run_document_is_proved_only_at_the_peer_that_the_user_names() {
     );
 }
 
+/// A store that is named for one command may have come from anybody, with every run in it.
+#[test]
+fn a_run_of_a_store_that_is_not_the_user_s_is_proved_only_at_a_named_peer() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let test = ["udp", server.address(), "--rate", "1M", "-t", "300ms"];
+    place.run(&test).done();
+    let id = place.listed()[0]["id"].as_str().unwrap().to_owned();
+    let path = place.store().join(&id).join("run.json");
+    let document = std::fs::read_to_string(&path).unwrap();
+    let bait = Bait::new();
+    let mut run: serde_json::Value = serde_json::from_str(&document).unwrap();
+    run["config"]["target"]["peer"] = bait.address().into();
+    std::fs::write(&path, run.to_string()).unwrap();
+    for more in [&[][..], &["--run-programs"]] {
+        for name in ["last", &id] {
+            let words = [&["explain", name, "--prove"], more].concat();
+            place
+                .run(&words)
+                .failed(2, &[&bait.address(), "--host HOST"]);
+        }
+    }
+    bait.is_untouched();
+    std::fs::write(&path, document).unwrap();
+    let named = ["explain", "last", "--prove", "--host", server.address()];
+    place.run(&named).done();
+    place.run_own(&named[..3]).done();
+}
+
 #[test]
 fn a_folder_of_logs_is_read_without_its_links_pipes_and_devices() {
     let place = Place::new();
@@ -291,6 +330,40 @@ fn a_store_with_pipes_and_links_is_listed_and_they_are_named() {
     place
         .run(&["show", "a"])
         .failed(2, &["run.json", "not a regular file"]);
+}
+
+#[test]
+fn what_has_no_end_is_refused_by_its_kind_and_a_pipe_of_the_shell_is_read() {
+    let place = Place::new();
+    for endless in ["/dev/zero", "/dev/tty0", "/proc/self/status", "/proc/kmsg"] {
+        let ended = place.run(&["import", endless]);
+        // A container may hide it.
+        let hidden = ["No such file", "ermission denied", "not permitted"];
+        if !hidden.iter().any(|why| ended.err.contains(why)) {
+            ended.failed(3, &[endless, "not a regular file"]);
+        }
+    }
+    for command in ["explain", "compare"] {
+        let words = [command, "/proc/self/status", "/proc/self/status"];
+        let words = if command == "explain" {
+            &words[..2]
+        } else {
+            &words
+        };
+        let ended = place.run(words);
+        assert!(ended.err.contains("not a regular file"), "{ended:?}");
+    }
+    let words = "exec \"$0\" import <(cat \"$1\") --store store";
+    let mut shell = Command::new("bash");
+    shell.args(["-c", words, env!("CARGO_BIN_EXE_linerate")]);
+    shell.arg(good_log()).current_dir(place.file(""));
+    Ended::spawn(&mut shell).done();
+    assert_eq!(place.listed().len(), 1);
+    pipe(&place, "pipe");
+    let mut waiting = Running::start(&mut place.command(&["import", "pipe"]));
+    waiting.signal(Signal::TERM);
+    assert_ne!(waiting.wait(), Some(0));
+    assert_eq!(place.listed().len(), 1);
 }
 
 fn pipe(place: &Place, name: &str) {

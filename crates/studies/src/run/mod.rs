@@ -27,7 +27,7 @@ pub use latency::{
     USUAL_RISING, Wrap, latency, parse_percentile, parse_rising, parse_stall, serve_turns, sizes,
 };
 pub use mesh::{Hosts, mesh};
-pub use prove::{ProofConsent, prove, prove_stored};
+pub use prove::{Proof, ProofConsent, prove, prove_stored, to_prove};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
 pub use single::single;
 pub use study::study;

@@ -40,23 +40,34 @@ pub fn prove(context: &mut Context<'_>, target: &Target, mut run: Run) -> Result
 }
 
 /// Whom and what the proof of a stored run may use.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ProofConsent {
-    /// The peer that the run measured, named by the user again; needed where the run is of a file outside the store.
+    /// The peer that the run measured, named by the user again; needed where the run is of a file outside of the user's
+    /// own store.
     pub host: Option<PeerAddress>,
+    /// Whether the store is the one that the user's runs are kept in, and not one that was named for this command: that
+    /// may be anybody's.
+    pub is_own_store: bool,
     /// Whether programs are started, and files used, that the run's address names.
     pub programs: bool,
 }
 
-/// Runs the experiment on the verdict of a stored run, named as for [`linerate_archive::load`], against the peer that it
-/// measured. A run that the store keeps was measured from here; the peer of any other is contacted only if the user names it.
-pub fn prove_stored(
-    context: &mut Context<'_>,
-    store: &Store,
-    name: &str,
-    consent: &ProofConsent,
-) -> Result<Run> {
-    let mut run = linerate_archive::load(store, name)?;
+/// A stored run whose verdict is to be proved, at a peer that the user lets be used.
+#[derive(Debug)]
+pub struct Proof {
+    run: Run,
+    /// What the run is called where it is kept.
+    kept: String,
+    /// The peer that it measured.
+    pub target: Allowed<Target>,
+    /// What contact with the peer starts on this host, to be shown before.
+    pub programs: Vec<String>,
+}
+
+/// What is to be proved of a stored run, named as for [`linerate_archive::load`]. A run that the user's own store keeps was
+/// measured from here; the peer of any other is contacted only if the user names it.
+pub fn to_prove(store: &Store, name: &str, consent: &ProofConsent) -> Result<Proof> {
+    let run = linerate_archive::load(store, name)?;
     let refuse = |why: String| {
         let message = format!("cannot prove what limits {}: {why}", run.id);
         Failure::new(ExitCode::Usage, message)
@@ -66,16 +77,33 @@ pub fn prove_stored(
     }
     repeatable(&run).map_err(|error| refuse(error.to_string()))?;
     let target = Target::from_run(&run.config).map_err(|error| refuse(error.to_string()))?;
+    let programs = target.programs();
     let target = consent.allow(target, store.keeps(name)?)?;
-    experiments(context, &target, &mut run)?;
-    // While experiments went on, other runs may have become the last, or share the beginning of an id.
+    // While experiments go on, other runs may become the last, or share the beginning of an id.
     let kept = if Path::new(name).exists() {
         name
     } else {
         &run.id
     };
+    Ok(Proof {
+        kept: kept.to_owned(),
+        run,
+        target,
+        programs,
+    })
+}
+
+/// Runs the experiment on the verdict of a stored run against the peer that it measured.
+pub fn prove_stored(context: &mut Context<'_>, store: &Store, proof: Proof) -> Result<Run> {
+    let Proof {
+        mut run,
+        kept,
+        target,
+        ..
+    } = proof;
+    experiments(context, &target, &mut run)?;
     if context.store.is_some() {
-        store.replace(kept, &run)?;
+        store.replace(&kept, &run)?;
     }
     Ok(run)
 }
@@ -84,7 +112,7 @@ impl ProofConsent {
     /// The target of a run, if the user lets it be used.
     fn allow(&self, target: Foreign<Target>, is_kept: bool) -> Result<Allowed<Target>, Failure> {
         let Some(host) = &self.host else {
-            let consent = if is_kept {
+            let consent = if is_kept && self.is_own_store {
                 Consent::to_plan(self.programs)
             } else {
                 Consent::to_results(self.programs)
