@@ -3,6 +3,7 @@
 //!
 //! Noise may corrupt input and output: steps that fail are retried, up to a limit.
 
+use crate::login::{Login, MAX_REFUSALS, PROBE, Prompt, SHELL, Step, prompt};
 use anyhow::{Context as _, Result};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::query::{self, Query};
@@ -37,8 +38,8 @@ const LOGIN_TIMEOUT: Duration = Duration::from_mins(2);
 /// Timeout until the agent has taken over the console: three tries.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Most bytes of a console until its agent has taken over: what 115 200 baud carry in these times.
-const MAX_TAKEN: usize = 2 << 20;
+/// Most bytes of a console until its agent has taken over: several times what a board prints while it starts.
+const MAX_TAKEN: usize = 512 << 10;
 
 /// Silence after which a console's own output is complete.
 const QUIET: Duration = Duration::from_millis(700);
@@ -46,12 +47,6 @@ const QUIET: Duration = Duration::from_millis(700);
 /// Timeout of a shell's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum refused logins: noise may have corrupted one.
-const MAX_REFUSALS: u32 = 3;
-
-/// Command whose output shows that there is a shell; the echo of the command differs from its output.
-const PROBE: &str = "echo linerate-'shell'\r";
-const SHELL: &str = "linerate-shell";
 const ENDED: &str = "linerate-ended";
 
 /// A board with a console, as written.
@@ -195,27 +190,6 @@ impl ConsoleHost {
     }
 }
 
-/// What a console waits for, by its last output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Prompt {
-    Login,
-    Password,
-    /// A shell, or unknown.
-    Other,
-}
-
-fn prompt(said: &str) -> Prompt {
-    let last = said.lines().last().unwrap_or_default().trim_end();
-    let last = last.to_ascii_lowercase();
-    if last.ends_with("login:") {
-        Prompt::Login
-    } else if last.ends_with("password:") {
-        Prompt::Password
-    } else {
-        Prompt::Other
-    }
-}
-
 /// Exit code of the agent that the shell printed, if any.
 fn ended(said: &str) -> Option<u8> {
     let (_, rest) = said.rsplit_once(ENDED)?;
@@ -251,45 +225,15 @@ impl Console {
     /// Logs in until there is a shell.
     fn log_in(&mut self, host: &ConsoleHost) -> Result<()> {
         let deadline = MonoClock.now().after(LOGIN_TIMEOUT);
-        let mut refusals = 0;
-        // A prompt gets the password once for each login, and of noise on the line a login may have to be repeated: what
-        // asks again without a login between, or without end, is no login of a board.
-        let (mut may_show, mut shown) = (true, 0);
+        let mut login = Login::new(host.login.as_deref(), host.password.as_deref());
         self.deadline = deadline;
         self.say("\r")?;
         while MonoClock.now() < deadline {
             self.listen(|_| false, QUIET)?;
-            let was_refused = self.heard.to_ascii_lowercase().contains("login incorrect");
-            refusals += u32::from(was_refused);
-            if refusals == MAX_REFUSALS {
-                return Err(self
-                    .failed("it refuses the login", "see login= and password=")
-                    .into());
-            }
-            match (prompt(&self.heard), &host.login) {
-                (Prompt::Login, None) => {
-                    return Err(self
-                        .failed(
-                            "it asks for a login",
-                            "give login=, and password= if need be",
-                        )
-                        .into());
-                }
-                (Prompt::Login, Some(login)) => {
-                    may_show = shown < MAX_REFUSALS;
-                    self.say(&format!("{login}\r"))?;
-                }
-                (Prompt::Password, _) if !may_show => {
-                    return Err(self
-                        .failed("it asks for the password again", "see login= and password=")
-                        .into());
-                }
-                (Prompt::Password, _) => {
-                    (may_show, shown) = (false, shown + 1);
-                    let password = host.password.as_deref().unwrap_or_default();
-                    self.say(&format!("{password}\r"))?;
-                }
-                (Prompt::Other, _) => {
+            match login.next(&self.heard) {
+                Step::Refuse(what, hint) => return Err(self.failed(what, hint).into()),
+                Step::Type(text) => self.say(&text)?,
+                Step::Probe => {
                     self.say(PROBE)?;
                     let answers =
                         |said: &str| said.contains(SHELL) || prompt(said) != Prompt::Other;
@@ -460,14 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_and_ends_are_told_from_echoes() {
-        assert_eq!(prompt("Debian 13\r\n\r\nboard login: "), Prompt::Login);
-        assert_eq!(prompt("root\r\nPassword: "), Prompt::Password);
-        assert_eq!(
-            prompt("Last login: yesterday\r\nroot@board:~# "),
-            Prompt::Other
-        );
-        assert!(!PROBE.contains(SHELL));
+    fn ends_are_told_from_echoes() {
         let typed = "linerate x; echo linerate-'ended' $?\r\n";
         assert_eq!(ended(typed), None);
         assert_eq!(ended(&format!("{typed}linerate-ended 127\r\n")), Some(127));

@@ -14,6 +14,7 @@
 //! An agent reads a key then, removes its folder and says `linerate-agent PORT`. Of another command the output is read,
 //! and the shell removes the folder after it.
 
+use crate::steps::Steps;
 use crate::{AGENT_FILE, AGENT_GREETING, DEPLOYED_AGENT};
 use linerate_boards::{Arch, Linking, find_agent};
 use linerate_model::exit::{ExitCode, Failure, Result};
@@ -23,8 +24,6 @@ use std::env::{self, consts::ARCH};
 use std::fs;
 use std::io::{self, BufRead, Read as _, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Maximum length of a line.
 const MAX_LINE: u64 = 512;
@@ -165,22 +164,6 @@ pub struct CommandOutput {
     pub note: Option<String>,
 }
 
-/// Steps of a dialogue that were made, by which its time is limited.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Steps(Arc<AtomicU64>);
-
-impl Steps {
-    /// One more.
-    fn made(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How many.
-    pub(crate) fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// Why the dialogue failed.
 #[derive(Debug)]
 pub(crate) enum Broken {
@@ -203,6 +186,9 @@ fn copy(
     find: impl FnOnce(&str) -> Result<Vec<u8>>,
     progress: &Steps,
 ) -> Result<Option<String>, Broken> {
+    if heard.fill_buf().is_ok_and(|bytes| !bytes.is_empty()) {
+        progress.heard();
+    }
     let machine = line(heard, GREETING, "a shell")?;
     let program = find(machine_name(&machine)?)?;
     progress.made();

@@ -10,8 +10,10 @@ mod console;
 mod conversation;
 mod far_program;
 mod keep_alive;
+mod login;
 mod ssh;
 mod ssh_process;
+mod steps;
 
 pub use console::{
     CONSOLE_AGENT, CONSOLE_GREETING, ConsoleHost, ConsolePeer, DEFAULT_BAUD, no_line,

@@ -3,12 +3,13 @@
 //! How the host is reached and trusted is the user's `ssh_config` and `known_hosts`: nothing of that is overridden.
 
 use crate::conversation::{
-    CommandOutput, Package, Steps, agent_script, command_script, find_program, quoted, run_command,
+    CommandOutput, Package, agent_script, command_script, find_program, quoted, run_command,
     start_agent, start_program,
 };
 use crate::far_program::FarProgram;
 use crate::keep_alive::keep_alive;
 use crate::ssh_process::Ssh;
+use crate::steps::Steps;
 use linerate_boards::{Boards, SSH_OPTIONS, agent_folders};
 use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::hex;

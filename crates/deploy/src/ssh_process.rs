@@ -1,18 +1,22 @@
 //! The ssh process of a conversation.
 
-use crate::conversation::{Broken, Steps, kept};
+use crate::conversation::{Broken, kept};
+use crate::steps::{BABBLE, Patience, Steps, Wait};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::wait_for_end;
 use std::io::BufReader;
 use std::process::{Child, ChildStdin, ChildStdout, Command};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
 /// Timeout for ssh to end after its input has.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Longest time until a step is seen.
+const STEP_CHECK: Duration = Duration::from_millis(200);
 
 /// Maximum standard error of ssh and the remote shell that is shown, bytes.
 const MAX_SAID: u64 = 4 * 1024;
@@ -64,26 +68,32 @@ impl Ssh {
             errors.map_or_else(String::new, |errors| kept(errors, MAX_SAID))
         });
         let answer = spawn_with_result(move || conversation(BufReader::new(out), input));
-        let end = MonoClock.now().after(timeout);
-        let mut seen = steps.count();
-        let answered = loop {
+        let mut patience = Patience::new(MonoClock.now(), timeout, stalled);
+        let given_up = loop {
             let now = MonoClock.now();
-            let answered = answer.recv_timeout(end.saturating_since(now).min(stalled));
-            let made = steps.count();
-            if answered.is_ok() || made == seen || MonoClock.now() >= end {
-                break answered;
+            let wait = match patience.at(now, steps.count(), steps.has_heard()) {
+                Wait::Until(until) => until.saturating_since(now).min(STEP_CHECK),
+                given_up => break given_up,
+            };
+            match answer.recv_timeout(wait) {
+                Ok(Ok(done)) => return Ok(Some(done)),
+                Ok(Err(Broken::Refused(failure))) => return Err(failure),
+                Ok(Err(Broken::Silent(awaited))) => return Err(ended_before(awaited, &said)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break Wait::Stalled,
             }
-            seen = made;
         };
-        match answered {
-            Ok(Ok(done)) => Ok(Some(done)),
-            Ok(Err(Broken::Refused(failure))) => Err(failure),
-            Ok(Err(Broken::Silent(awaited))) => Err(ended_before(awaited, &said)),
-            Err(_) => {
-                // The dialogue holds its input, and goes on until the process has ended.
-                let _ = child.kill();
-                Ok(None)
+        // The dialogue holds its input, and goes on until the process has ended.
+        let _ = child.kill();
+        match given_up {
+            Wait::Babbles => {
+                let message = format!(
+                    "its shell prints for {} s, but not what it was asked for; see what its start-up files print, such as with `ssh HOST true`",
+                    BABBLE.as_secs()
+                );
+                Err(Failure::new(ExitCode::Peer, message))
             }
+            Wait::Stalled | Wait::Until(_) => Ok(None),
         }
     }
 }
