@@ -16,9 +16,10 @@ use linerate_live::{Live, Scroll, render};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_studies::watch::{Event, Watcher};
 use linerate_sys::ending;
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::layout::Rect;
+use ratatui::{Terminal, TerminalOptions, Viewport};
 use screen::{FrameWriter, Screen};
 use std::env;
 use std::io::{self, IsTerminal as _};
@@ -30,6 +31,10 @@ use std::time::Duration;
 /// Frames are at least this far apart, as the updates of the progress bar: more would disturb the test beside them.
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Largest view. Whoever holds the other end of a terminal can give it any size, and each place takes memory.
+const MAX_COLUMNS: u16 = 1024;
+const MAX_ROWS: u16 = 512;
+
 /// The view, as a watcher of the command.
 pub(crate) struct LiveView {
     state: Arc<Mutex<LiveState>>,
@@ -40,6 +45,17 @@ pub(crate) struct LiveView {
     thread: Option<(JoinHandle<()>, Receiver<()>)>,
     /// What is also said below the screen that the view leaves.
     notes: Vec<String>,
+}
+
+/// The part of the terminal that is drawn on; `None` without a terminal.
+fn view_area() -> Option<Rect> {
+    let (columns, rows) = ratatui::crossterm::terminal::size().ok()?;
+    Some(Rect::new(
+        0,
+        0,
+        columns.min(MAX_COLUMNS),
+        rows.min(MAX_ROWS),
+    ))
 }
 
 /// What is shown, and whether it has changed since it was drawn.
@@ -158,7 +174,10 @@ impl Desk {
     fn attend(&mut self, ended: &Receiver<()>) {
         let backend = CrosstermBackend::new(FrameWriter::new(&self.screen));
         // Without a terminal there is nothing to draw.
-        let mut terminal = Terminal::new(backend).ok();
+        let mut terminal = view_area().and_then(|area| {
+            let viewport = Viewport::Fixed(area);
+            Terminal::with_options(backend, TerminalOptions { viewport }).ok()
+        });
         let mut has_keys = true;
         loop {
             if ending::is_asked() && !self.is_ending {
@@ -209,7 +228,7 @@ impl Desk {
 
     /// Keys that choose what is in view.
     fn look(&self, code: KeyCode) {
-        let size = ratatui::crossterm::terminal::size().unwrap_or_default();
+        let size = view_area().map_or((0, 0), |area| (area.width, area.height));
         let page = i16::try_from(size.1 / 4).unwrap_or(1);
         let mut shown = locked(&self.state);
         shown.is_drawn = false;
@@ -236,6 +255,9 @@ impl Desk {
         shown.is_drawn = true;
         let live = &shown.live;
         // A terminal that is gone says so by a signal.
+        if let Some(area) = view_area().filter(|area| *area != terminal.get_frame().area()) {
+            drop(terminal.resize(area));
+        }
         drop(terminal.draw(|frame| render(live, frame.area(), frame.buffer_mut())));
     }
 }

@@ -31,6 +31,10 @@ fn terminal(columns: u16, rows: u16) -> (OwnedFd, File) {
 /// What a program wrote to a terminal, escape sequences included, and its exit code. Standard error goes there too.
 pub(crate) fn on_terminal(command: &mut Command, columns: u16, rows: u16) -> (Option<i32>, String) {
     let (user, program) = terminal(columns, rows);
+    shown_on(command, user, program)
+}
+
+fn shown_on(command: &mut Command, user: OwnedFd, program: File) -> (Option<i32>, String) {
     let reader = thread::spawn(move || {
         let mut written = Vec::new();
         let mut chunk = [0; 4096];
@@ -49,7 +53,10 @@ pub(crate) fn on_terminal(command: &mut Command, columns: u16, rows: u16) -> (Op
         .unwrap();
     let code = child.wait().unwrap().code();
     // The command holds the terminal's end too.
-    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     (code, reader.join().unwrap())
 }
 
@@ -95,6 +102,25 @@ fn fits(shown: &[String], columns: usize) {
     // An error is one line on every terminal, which wraps it itself.
     for line in shown.iter().filter(|line| !line.starts_with("linerate: ")) {
         assert!(line.chars().count() <= columns, "{columns}: {line}");
+    }
+}
+
+/// Whoever holds the other end of a terminal can give it any size, and each place of the view takes memory.
+#[test]
+fn a_terminal_of_any_size_can_be_drawn_on() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    for (columns, rows) in [(u16::MAX, u16::MAX), (u16::MAX, 1), (1, u16::MAX), (1, 1)] {
+        let (user, program) = terminal(columns, rows);
+        let test = "--rate 1M -t 300ms --diagnose 0s --live";
+        let words: Vec<_> = ["udp", server.address()]
+            .into_iter()
+            .chain(test.split(' '))
+            .collect();
+        let mut command = place.command(&words);
+        command.stdin(Stdio::from(program.try_clone().unwrap()));
+        let (code, written) = shown_on(&mut command, user, program);
+        assert_eq!(code, Some(0), "{columns} x {rows}: {written}");
     }
 }
 
