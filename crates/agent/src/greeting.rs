@@ -67,10 +67,9 @@ impl Drop for GreetingPlace<'_> {
     }
 }
 
-/// The /24 of IPv4 or the /64 of IPv6, which one user commonly has whole, and loopback by its address.
+/// The /24 of IPv4 or the /64 of IPv6, which one user commonly has whole.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V4(ip) if ip.is_loopback() => ip.into(),
         IpAddr::V4(ip) => Ipv4Addr::from(u32::from(ip) & !0xff).into(),
         IpAddr::V6(ip) => Ipv6Addr::from(u128::from(ip) & !u128::from(u64::MAX)).into(),
     }
@@ -104,6 +103,15 @@ mod tests {
         let (_last, gone) = pool.enter(102, ip("192.0.2.201"));
         assert_eq!(gone, None);
         drop((other, next));
+    }
+
+    #[test]
+    fn loopback_is_a_network_as_any_other() {
+        let pool = Greeting::default();
+        let enter = |number: u8| pool.enter(number.into(), IpAddr::from([127, 0, 0, 1 + number]));
+        let places: Vec<_> = (0..16).map(enter).collect();
+        assert!(places.iter().all(|(_, gone)| gone.is_none()));
+        assert_eq!(enter(16).1, Some(0));
     }
 
     #[test]
