@@ -105,9 +105,9 @@ fn a_stored_run_at_a_stack_is_proved() {
         "{ended:?}"
     );
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let text = ended.out;
-    let is_tried = text.contains("  answer ") || text.contains("could not be run: ");
-    assert!(is_tried && !text.contains("not prepared"), "{text}");
+    let proved = ended.out;
+    let is_tried = proved.contains("  answer ") || proved.contains("could not be run: ");
+    assert!(is_tried && !proved.contains("not prepared"), "{proved}");
 }
 
 #[test]
