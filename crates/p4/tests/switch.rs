@@ -578,6 +578,23 @@ fn entries_age() {
     send(&mut switch, &[1, 1], 50);
     assert_eq!(switch.idle_entries(0, 149).len(), 0);
     assert_eq!(switch.idle_entries(0, 150).len(), 1);
+    // Taken away and put back by a batch that is refused, or changed and changed back: as old as before.
+    let there = switch.entries(0);
+    for kind in [UpdateKind::Delete, UpdateKind::Modify] {
+        let batch = [
+            Update::new(kind, Entity::Entry(there[0].clone())),
+            Update::new(
+                UpdateKind::Delete,
+                Entity::Entry(Entry {
+                    table: 99,
+                    ..there[0].clone()
+                }),
+            ),
+        ];
+        assert_eq!(switch.write(&batch, 140).unwrap_err().0, 1);
+        assert_eq!(switch.entries(0), there);
+        assert_eq!(switch.idle_entries(0, 150).len(), 1);
+    }
 }
 
 #[test]

@@ -34,8 +34,13 @@ impl Switch {
                 Ok(inverse) => undo.push(inverse),
                 Err(error) => {
                     for update in undo.iter().rev() {
+                        // An entry that was used stays as old as it was.
+                        let then = match &update.entity {
+                            Entity::Entry(entry) => entry.used,
+                            _ => now,
+                        };
                         // What was just made can be undone.
-                        let undone = self.apply(update, now);
+                        let undone = self.apply(update, then);
                         debug_assert!(undone.is_ok(), "{undone:?}");
                     }
                     return Err((at, error));
