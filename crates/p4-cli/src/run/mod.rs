@@ -47,7 +47,7 @@ pub(crate) struct RunArgs {
     /// Entries, groups and sessions as in an STF test: `add`, `setdefault`, `mc_mgrp_create` and so on.
     #[arg(long, value_name = "FILE", requires = "program")]
     entries: Option<PathBuf>,
-    /// The most entries of all tables together: an entry takes some hundred bytes of memory.
+    /// The most entries of all tables together: a million take up to 1.4 GB of memory where a controller reads them all at once.
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().entries, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=MAX_ENTRIES))]
     max_entries: usize,
     /// Serve P4Runtime at this address: of this host alone without one. Whoever reaches it may do everything, unless --tls-ca says who.
