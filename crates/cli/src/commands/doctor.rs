@@ -12,7 +12,7 @@ use linerate_model::units::parse_duration;
 use linerate_sys::ending;
 use linerate_sys::host_files::HostFiles;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Arguments of `doctor`.
@@ -65,7 +65,14 @@ impl DoctorArgs {
     /// Runs it.
     /// Examines the host, and changes what it is asked to.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
-        let interrupt = interrupt_flag()?;
+        /// What only looks keeps nothing, so it is ended at once.
+        static UNSET: AtomicBool = AtomicBool::new(false);
+        let only_looks = !self.apply && !self.restore;
+        let interrupt = if only_looks && self.jitter.is_none() && self.host.is_none() {
+            &UNSET
+        } else {
+            interrupt_flag()?
+        };
         if output.output.is_some() {
             let message =
                 "`linerate doctor` writes no report; leave out -o, and keep what --json prints";
