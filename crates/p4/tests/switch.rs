@@ -538,17 +538,14 @@ fn tables_together_have_room_for_the_switch_s_entries() {
         ..Limits::default()
     };
     let mut switch = Switch::new(Arc::clone(&program), limits, 0);
-    let entries = |range: std::ops::Range<i64>| -> Vec<_> {
-        let one = entry(0, Match::Any, 1, invoke(&program, "send", &[4]));
-        range
-            .map(|priority| {
-                insert(Entity::Entry(Entry {
-                    priority,
-                    ..one.clone()
-                }))
-            })
-            .collect()
+    let one = entry(0, Match::Any, 1, invoke(&program, "send", &[4]));
+    let at_priority = |priority| {
+        insert(Entity::Entry(Entry {
+            priority,
+            ..one.clone()
+        }))
     };
+    let entries = |range: std::ops::Range<i64>| range.map(at_priority).collect::<Vec<_>>();
     let (at, error) = switch.write(&entries(1..7), 0).unwrap_err();
     assert_eq!(at, 5);
     assert_eq!(
@@ -580,16 +577,14 @@ fn entries_age() {
     assert_eq!(switch.idle_entries(0, 150).len(), 1);
     // Taken away and put back by a batch that is refused, or changed and changed back: as old as before.
     let there = switch.entries(0);
+    let bad = insert(Entity::Entry(Entry {
+        table: 99,
+        ..there[0].clone()
+    }));
     for kind in [UpdateKind::Delete, UpdateKind::Modify] {
         let batch = [
             Update::new(kind, Entity::Entry(there[0].clone())),
-            Update::new(
-                UpdateKind::Delete,
-                Entity::Entry(Entry {
-                    table: 99,
-                    ..there[0].clone()
-                }),
-            ),
+            bad.clone(),
         ];
         assert_eq!(switch.write(&batch, 140).unwrap_err().0, 1);
         assert_eq!(switch.entries(0), there);
