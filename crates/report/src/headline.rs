@@ -6,9 +6,10 @@ use crate::curve::{LoadCurve, LoadPoint, load_curves, seen};
 pub(crate) use crate::figures::Headline;
 use crate::figures::{Value, nanos, percent, rate};
 use crate::words;
-use linerate_model::run::{GoalResult, Run, RunKind, Trial};
+use linerate_model::run::{GoalResult, Run, RunKind, Trial, TrialWork};
 use linerate_model::spec::Transport;
 use linerate_model::{BitRate, Quantity};
+use std::time::Duration;
 
 /// The results of one run, its parts not included; empty when it measured nothing.
 pub(crate) fn headlines(run: &Run) -> Vec<Headline> {
@@ -42,7 +43,44 @@ pub(crate) fn outage_beside(run: &Run) -> Option<String> {
     }
     let mut findings = run.findings.iter().filter(|finding| finding.rule == OUTAGE);
     let claim = findings.find_map(|finding| Some(&finding.found()?.claim));
-    claim.map(|claim| words::lower(claim.trim_end_matches('.')))
+    let found = claim.map(|claim| words::lower(claim.trim_end_matches('.')));
+    found.or_else(|| run.trials.iter().find_map(silence))
+}
+
+/// Seconds in which nothing arrived, whoever was why: a thread that waited for a core, a sender that paused.
+fn silence(trial: &Trial) -> Option<String> {
+    /// Shorter ones are the ends of a test, and single intervals.
+    const LEAST: Duration = Duration::from_secs(2);
+    let is_one_way = matches!(
+        trial.work,
+        TrialWork::ByteStream(_) | TrialWork::Datagrams(_)
+    );
+    if !is_one_way || !trial.valid {
+        return None;
+    }
+    let mut longest: Option<(Duration, Duration)> = None;
+    let mut now: Option<(Duration, Duration)> = None;
+    for interval in &trial.intervals {
+        let rate = interval.received_rate.or(interval.offered_load);
+        now = match (now, rate.map(BitRate::bps)) {
+            (Some((start, _)), Some(0)) => Some((start, interval.end)),
+            (None, Some(0)) => Some((interval.start, interval.end)),
+            _ => None,
+        };
+        let length = |time: Option<(Duration, Duration)>| {
+            time.map_or(Duration::ZERO, |(start, end)| end.saturating_sub(start))
+        };
+        if length(now) > length(longest) {
+            longest = now;
+        }
+    }
+    let (start, end) = longest.filter(|(start, end)| end.saturating_sub(*start) >= LEAST)?;
+    let seconds = |time: Duration| crate::figures::significant(time.as_secs_f64(), 3);
+    Some(format!(
+        "nothing arrived from {} s to {} s",
+        seconds(start),
+        seconds(end)
+    ))
 }
 
 /// Whether each of the results is of another load, and none more the run's than the others.

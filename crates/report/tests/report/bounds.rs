@@ -1,11 +1,14 @@
 //! What a search says of a path in every document: bounds that the path made, no mean over several loads, and an outage
 //! before all else.
 
-use crate::runs::{bare, board_sends, report, search, tcp};
-use linerate_model::run::{BoundedBy, Confidence, Finding, RuleOutcome, Run, RunKind, RunWork};
+use crate::runs::{board_sends, report, search, tcp};
+use linerate_model::run::{
+    BoundedBy, Confidence, Finding, RuleOutcome, Run, RunWork, TrialInterval,
+};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Quantity};
 use linerate_report::{Style, details_text, renderers, summary_text};
+use std::time::Duration;
 
 /// Columns that hold every line.
 const WIDE: usize = 500;
@@ -117,5 +120,24 @@ fn an_outage_is_in_the_first_line_whatever_limits() {
         first.contains("; nothing arrived from 2.92 s to 6.08 s: 3.16 s of 8 s;"),
         "{first}"
     );
-    assert_eq!(bare(RunKind::Tcp).findings, []);
+}
+
+/// Silence that no cause explains as an outage of the path is said as well.
+#[test]
+fn seconds_of_silence_are_in_the_first_line_whoever_was_why() {
+    let mut run = tcp(Direction::Forward);
+    let second = |at: u64, bps| TrialInterval {
+        start: Duration::from_secs(at),
+        end: Duration::from_secs(at + 1),
+        received_rate: Some(BitRate::from_bps(bps)),
+        ..TrialInterval::default()
+    };
+    let rates = [90_000_000, 0, 90_000_000, 0, 0, 0, 90_000_000];
+    run.trials[0].intervals = (0..).zip(rates).map(|(at, bps)| second(at, bps)).collect();
+    let said = summary(&run);
+    let first = said.lines().next().unwrap();
+    assert!(
+        first.contains("; nothing arrived from 3 s to 6 s;"),
+        "{first}"
+    );
 }
