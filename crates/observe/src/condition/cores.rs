@@ -134,7 +134,8 @@ pub(super) fn nodes(host: &HostView<'_>) -> ReadResult<Vec<Node>> {
 /// Ticks of the whole host since boot: user, nice, system, idle, iowait, irq, softirq, steal.
 fn ticks(host: &HostView<'_>) -> ReadResult<[u64; 8]> {
     const PATH: &str = "proc/stat";
-    let text = known(host.text(PATH))?;
+    // Read anew each time, where a view keeps what it has read.
+    let text = known(host.read(PATH))?;
     let columns = whole_lines(&text).find_map(|line| line.strip_prefix("cpu "));
     let ticks: Vec<u64> = columns
         .into_iter()
