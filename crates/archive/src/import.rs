@@ -19,6 +19,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Largest log that is read from a pipe: it is read twice, so what comes once only is kept whole.
 const MAX_PIPED_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Runs that are stored before it is seen whether the user wants no more: a few milliseconds.
+const RUNS_BETWEEN_CHECKS: usize = 20;
+
 /// Takes runs that were made.
 type Take<'a> = dyn FnMut(Vec<Run>) -> Result<()> + 'a;
 
@@ -51,7 +54,10 @@ fn keep_all(
                 Some(batch) => batch,
                 none => none.insert(store.batch()?),
             };
-            known.add(&runs, &batch.add(&runs)?);
+            for some in runs.chunks(RUNS_BETWEEN_CHECKS) {
+                unless_interrupted(interrupt)?;
+                known.add(some, &batch.add(some)?);
+            }
         }
         show(runs)
     };
@@ -142,7 +148,8 @@ fn read_tables(
         let read = open_log(path, interrupt).and_then(|log| {
             let table = Interruptible { log, interrupt };
             import_table(&table, columns, &mut |mut runs| {
-                runs.iter_mut().for_each(conclude_all);
+                let goes_on = |_: &&mut Run| !interrupt.load(Ordering::Relaxed);
+                runs.iter_mut().take_while(goes_on).for_each(conclude_all);
                 taken = take(runs);
                 go_on(&taken)
             })

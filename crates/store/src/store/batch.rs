@@ -24,7 +24,7 @@ const LOCK: &str = ".imports.lock";
 const MAX_SYNCED: usize = 8;
 
 /// Runs that are removed at once if they are not to be stored. The next import removes the rest.
-const MAX_REMOVED: usize = 1000;
+const MAX_REMOVED: usize = 200;
 
 /// Runs that are to be put into a store together. Dropped before it is [finished](Self::finish), none is.
 #[derive(Debug)]
