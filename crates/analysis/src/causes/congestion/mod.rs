@@ -206,36 +206,46 @@ fn reordered(evidence: &Evidence<'_>, needless: f64, share: f64) -> RuleOutcome 
     case(share, Confidence::Supported, claim, figures)
 }
 
-/// A log that shows only the window: window / RTT is what a window-limited sender carries.
-fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> RuleOutcome {
-    let fastest = windows.iter().map(|window| window.rate).fold(0.0, f64::max);
-    let of_link = evidence.link_speed().map(|speed| fastest / speed);
+/// What speaks against the window in a log that shows only it.
+fn against_window(
+    evidence: &Evidence<'_>,
+    of_link: Option<f64>,
+    effect: Option<WindowEffect>,
+    windows: &[Window],
+) -> Option<String> {
     if of_link.is_some_and(|share| share > 0.9) {
-        return clear("the rate is the link's");
+        return Some("the rate is the link's".to_owned());
     }
     // The window of a sender that fills a link rises and falls with the queue before it.
     if let Some(speed) = evidence.nominal_speed() {
-        return clear(format!(
+        return Some(format!(
             "the rate is what a link of {} carries",
             words::rate(speed)
         ));
     }
-    let effect = WindowEffect::from_evidence(evidence);
     if let Some(effect) = effect.filter(|effect| effect.is_no_limit()) {
-        return clear(format!(
+        return Some(format!(
             "the window is not what limits: {}",
             effect.describe()
         ));
     }
     let fullest = windows.iter().filter_map(Window::use_at_recorded_rtt);
-    if let Some(used) = fullest
+    let used = fullest
         .max_by(f64::total_cmp)
-        .filter(|used| *used < USED[1])
-    {
-        return clear(format!(
-            "{} of the congestion window were used, at the recorded RTT",
-            words::percent(used)
-        ));
+        .filter(|used| *used < USED[1])?;
+    Some(format!(
+        "{} of the congestion window were used, at the recorded RTT",
+        words::percent(used)
+    ))
+}
+
+/// A log that shows only the window: window / RTT is what a window-limited sender carries.
+fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> RuleOutcome {
+    let fastest = windows.iter().map(|window| window.rate).fold(0.0, f64::max);
+    let of_link = evidence.link_speed().map(|speed| fastest / speed);
+    let effect = WindowEffect::from_evidence(evidence);
+    if let Some(why) = against_window(evidence, of_link, effect, windows) {
+        return clear(why);
     }
     let growing = keeps_growing(evidence);
     let rises = rises_with_window(windows);

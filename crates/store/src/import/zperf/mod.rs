@@ -161,7 +161,9 @@ impl Grammar for Zperf {
         if let Some(step) = units.step().filter(|_| units != self.units) {
             // The figures are other ones with another step: what the user told names the tests too.
             let told = format!("units of {step}");
-            done.iter_mut().for_each(|draft| draft.name_with(&told));
+            for draft in &mut done {
+                draft.name_with(&told);
+            }
         }
         log.tests
             .extend(done.into_iter().map(|draft| draft.test(units)));
