@@ -5,7 +5,7 @@ use linerate_model::Ratio;
 
 /// A trial of any outcome: lost or not, short of the load or not, delayed or not, ended early, invalid.
 fn any(random: &mut Random, load: BitRate, duration: Duration) -> TrialOutcome {
-    let mut one_in = |n: u64| random.bits() % n == 0;
+    let mut one_in = |n: u64| random.bits().is_multiple_of(n);
     let loss = match (one_in(2), one_in(2), one_in(3)) {
         (true, ..) => 0.0,
         (_, true, _) => 0.0005,
