@@ -7,8 +7,9 @@ use linerate_report::Report;
 use linerate_report::document::{self, Document, DocumentFormat};
 use linerate_report::renderers::{self, Renderer, ReportFile};
 use linerate_sys::clock::wall_now;
-use std::fs;
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 fn hgrm() -> Result<&'static Renderer> {
@@ -114,7 +115,12 @@ fn beside(path: &Path, name: &str) -> PathBuf {
     path.with_file_name(format!("{stem}-{name}.{ending}"))
 }
 
-/// Writes a file that appears whole or not at all.
+/// Writes a file that appears whole or not at all. A link stays, and what it leads to is written; into a pipe or a device
+/// the content goes as it is.
+///
+/// # Errors
+///
+/// If `path` is neither of these, such as a folder or a disk, or cannot be written.
 pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     write_whole(path, content.as_ref()).map_err(|error| {
         let message = format!(
@@ -130,20 +136,37 @@ fn renderer_for(path: &Path) -> Result<&'static Renderer, Failure> {
     by_ending(path, all.map(|renderer| (renderer.ending, renderer)))
 }
 
-/// Writes beside the target, then renames: a full disk leaves the old file or none.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".tmp");
-    let beside = PathBuf::from(beside);
-    let written = fs::File::create(&beside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    });
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
+    let place = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => fs::canonicalize(path)?,
+        _ => path.to_owned(),
+    };
+    match fs::metadata(&place).map(|found| found.file_type()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(&place, bytes),
+        Err(error) => Err(error),
+        Ok(kind) if kind.is_file() => replace(&place, bytes),
+        Ok(kind) if kind.is_fifo() || kind.is_char_device() => OpenOptions::new()
+            .write(true)
+            .open(&place)?
+            .write_all(bytes),
+        Ok(kind) if kind.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(_) => Err(io::Error::other("it is neither a file nor a pipe")),
     }
-    written
+}
+
+/// Writes beside the target, then renames: a full disk leaves the old file or none. The name beside is one that nobody has:
+/// what lies there may be somebody's, or a link that leads elsewhere.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    // As any new file has, less what the user's mask takes away.
+    let mut file = tempfile::Builder::new()
+        .prefix(".linerate-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder.unwrap_or_else(|| Path::new(".")))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// HdrHistogram's percentile text of every whole delay distribution, or of the trial of one index.
@@ -171,4 +194,70 @@ pub fn write_hgrm(path: &Path, run: &Run) -> Result<Vec<PathBuf>> {
     check_place(path)?;
     let runs = std::slice::from_ref(run);
     write_documents(path, (hgrm()?.documents)(&report(runs, None))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+    use std::os::fd::AsRawFd as _;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn nothing_of_others_is_written_through_or_taken_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("other"), "theirs").unwrap();
+        symlink(at("other"), at("report.json.tmp")).unwrap();
+        write_file(&at("report.json"), "ours").unwrap();
+        assert_eq!(fs::read_to_string(at("other")).unwrap(), "theirs");
+        assert!(fs::symlink_metadata(at("report.json")).unwrap().is_file());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "left over");
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("elsewhere")).unwrap();
+        fs::write(at("elsewhere/file"), "old").unwrap();
+        symlink("elsewhere/file", at("link")).unwrap();
+        write_file(&at("link"), "new").unwrap();
+        assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(at("elsewhere/file")).unwrap(), "new");
+        symlink("nowhere", at("broken")).unwrap();
+        assert!(write_file(&at("broken"), "new").is_err());
+    }
+
+    #[test]
+    fn a_pipe_takes_the_content_and_stays() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
+        write_file(Path::new(&path), "content").unwrap();
+        drop(writer);
+        let mut read = String::new();
+        reader.read_to_string(&mut read).unwrap();
+        assert_eq!(read, "content");
+        write_file(Path::new("/dev/null"), "content").unwrap();
+        let kind = fs::symlink_metadata("/dev/null").unwrap().file_type();
+        assert!(kind.is_char_device());
+    }
+
+    #[test]
+    fn folders_and_sockets_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("socket");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        for place in [folder.path(), &socket] {
+            let error = write_file(place, "content").unwrap_err().to_string();
+            assert!(error.contains("cannot write"), "{error}");
+        }
+        assert!(
+            fs::symlink_metadata(&socket)
+                .unwrap()
+                .file_type()
+                .is_socket()
+        );
+    }
 }
