@@ -2,6 +2,7 @@
 
 use linerate_model::Clock as _;
 use linerate_sys::clock::MonoClock;
+use linerate_sys::tcp_info;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -69,6 +70,17 @@ impl Connections {
     /// How many are open.
     pub(crate) fn count(&self) -> usize {
         self.lock().streams.len()
+    }
+
+    /// Whether nothing has arrived on a connection, as its kernel counts; also of one that is gone.
+    pub(crate) fn is_silent(&self, number: u64) -> bool {
+        let open = self.lock();
+        let info = open
+            .streams
+            .get(&number)
+            .map(|stream| tcp_info::read(stream, 0));
+        let received = info.and_then(|info| info.ok()?.bytes_received);
+        received.is_none_or(|bytes| bytes == 0)
     }
 
     /// Shuts a connection down, if it is still open: who reads from it hears of its end.

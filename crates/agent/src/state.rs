@@ -143,7 +143,9 @@ impl AgentState<'_> {
         if !greets(&*port.kind) || port.awaits_streams_of(from) {
             return self.pend(from).map(Waiting::Counted);
         }
-        let (place, gone) = self.greeting.enter(known.number(), from);
+        let (place, gone) = self.greeting.enter(known.number(), from, |number| {
+            self.connections.is_silent(number)
+        });
         if let Some(gone) = gone {
             self.connections.shut(gone);
         }
