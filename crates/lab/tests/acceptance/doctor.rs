@@ -8,10 +8,11 @@ use linerate_doctor::{Action, DoctorPlan, doctor};
 use linerate_model::doctor::{ChangeMade, ChangeResult, Examination};
 use linerate_model::knob::CoalescingPart;
 use linerate_sys::ethtool::Ethtool;
+use linerate_sys::host_files::HostFiles;
 use linerate_sys::netlink::InterfaceName;
 use linerate_testbed::{HostId, Link, TwoHosts};
 use linerate_testkit::namespaces::not_run;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
@@ -42,7 +43,7 @@ fn run(command: &str) -> String {
 
 fn examine(undo: &Path, interface: &str, only: &str, action: Action) -> Examination {
     let plan = DoctorPlan {
-        root: PathBuf::from("/"),
+        root: HostFiles::new(Path::new("/")),
         interface: Some(interface.to_owned()),
         core: None,
         only: vec![only.to_owned()],

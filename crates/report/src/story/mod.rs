@@ -8,7 +8,7 @@ mod rates;
 pub(crate) use rates::{SideBySide, of_run};
 
 use crate::connections;
-use crate::figures::BigFigure;
+use crate::figures::{BigFigure, Headline};
 use crate::headline::{outage_beside, spoilt};
 use crate::path::PathPicture;
 use crate::words;
@@ -65,11 +65,8 @@ pub(crate) fn story(runs: &[Run]) -> Story {
     clauses.extend(delay.iter().map(|story| story.clause.clone()));
     let counted = leaves.iter().filter_map(|run| connections::headline(run));
     let counted: Vec<_> = counted.collect();
-    clauses.extend(
-        counted
-            .iter()
-            .map(|one| format!("{} {}", one.figure, one.about)),
-    );
+    let clause_of = |one: &Headline| format!("{} {}", one.figure, one.about);
+    clauses.extend(counted.iter().map(clause_of));
     let sentence = sentence(&clauses, &leaves);
     let has_result = |run: &Run| {
         let mut carrying = rates.iter().flat_map(|one| &one.runs);

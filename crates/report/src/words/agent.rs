@@ -4,7 +4,7 @@ use linerate_model::agent::{AdmissionLimit, AgentEvent, CountedTraffic, TestOutl
 use linerate_model::spec::{Direction, Side};
 use linerate_model::{BitRate, RefusalCode};
 use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// An event at a server, for who runs it.
 pub fn agent_event(event: &AgentEvent) -> String {
@@ -14,11 +14,7 @@ pub fn agent_event(event: &AgentEvent) -> String {
             address,
             port,
             lacks,
-        } => {
-            let client = port.map(|port| SocketAddr::new(*address, port).to_string());
-            let client = client.unwrap_or_else(|| address.to_string());
-            format!("{client}: refused: {}", lack(lacks))
-        }
+        } => format!("{}: refused: {}", at(*address, *port), lack(lacks)),
         AgentEvent::Curtailed {
             client,
             protocol,
@@ -51,11 +47,8 @@ pub fn agent_event(event: &AgentEvent) -> String {
             reason,
         } => {
             let begun = begun(test.as_ref().zip(volume.as_ref()));
-            if *by_client && *code == RefusalCode::Unsupported {
-                // What the client lacks is none of this server's.
-                return format!("{client} {protocol}: {begun}ended by the client: {reason}");
-            }
-            format!("{client} {protocol}: {begun}{code}: {reason}")
+            let ended = ended(*by_client, *code);
+            format!("{client} {protocol}: {begun}{ended}: {reason}")
         }
         AgentEvent::NotCalledBack { client, error } => {
             format!("{client}: not called back: {}", no_thread(error))
@@ -75,11 +68,26 @@ pub fn agent_event(event: &AgentEvent) -> String {
     }
 }
 
+/// An address, with its port where that is known.
+fn at(address: IpAddr, port: Option<u16>) -> String {
+    let with_port = port.map(|port| SocketAddr::new(address, port).to_string());
+    with_port.unwrap_or_else(|| address.to_string())
+}
+
 /// What was measured of a test that ended early; empty if it had not begun.
 fn begun(part: Option<(&TestOutline, &TestVolume)>) -> String {
     part.map_or_else(String::new, |(test, volume)| {
         format!("{}, ended early: {}: ", outline(test), moved(volume))
     })
+}
+
+/// By whom or what a test was ended.
+fn ended(by_client: bool, code: RefusalCode) -> String {
+    if by_client && code == RefusalCode::Unsupported {
+        // What the client lacks is none of this server's.
+        return "ended by the client".to_owned();
+    }
+    code.to_string()
 }
 
 fn reloaded(changed: &[String], at_restart: &[String]) -> String {
