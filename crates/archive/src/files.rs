@@ -137,18 +137,14 @@ fn renderer_for(path: &Path) -> Result<&'static Renderer, Failure> {
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let place = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() => fs::canonicalize(path)?,
-        _ => path.to_owned(),
-    };
-    match fs::metadata(&place).map(|found| found.file_type()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(&place, bytes),
-        Err(error) => Err(error),
-        Ok(kind) if kind.is_file() => replace(&place, bytes),
-        Ok(kind) if kind.is_fifo() || kind.is_char_device() => OpenOptions::new()
-            .write(true)
-            .open(&place)?
-            .write_all(bytes),
+    match fs::metadata(path).map(|found| found.file_type()) {
+        // A link that leads nowhere is no place for a new file.
+        Err(error) if error.kind() != io::ErrorKind::NotFound || path.is_symlink() => Err(error),
+        Err(_) => replace(path, bytes),
+        Ok(kind) if kind.is_file() => replace(&fs::canonicalize(path)?, bytes),
+        Ok(kind) if kind.is_fifo() || kind.is_char_device() => {
+            OpenOptions::new().write(true).open(path)?.write_all(bytes)
+        }
         Ok(kind) if kind.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(_) => Err(io::Error::other("it is neither a file nor a pipe")),
     }
