@@ -297,6 +297,7 @@ pub fn read_logs(
     let Expanded {
         files,
         found,
+        aside,
         refused: mut missing,
     } = expanded(files);
     let mut logs = Vec::new();
@@ -339,9 +340,19 @@ pub fn read_logs(
         .iter()
         .filter_map(|error| beside_logs(error, &found))
         .collect();
-    findings.warnings.extend(left_out(&names));
+    findings
+        .warnings
+        .extend(left_out(&names, "which linerate does not read as logs"));
+    let aside: Vec<&str> = aside.iter().map(String::as_str).collect();
+    findings.warnings.extend(left_out(&aside, ASIDE));
     Ok(findings)
 }
+
+/// Why links, pipes and devices of a folder are not read, and what to do.
+const ASIDE: &str = "which are links, pipes or devices: give by name what is to be read";
+
+/// The same of a folder that has nothing else.
+const ONLY_ASIDE: &str = "has only links, pipes or devices in it, which are not opened";
 
 /// Most files that a folder may stand for.
 const MAX_FILES: usize = 10_000;
@@ -352,6 +363,8 @@ struct Expanded {
     files: Vec<PathBuf>,
     /// Names of those that nobody named.
     found: BTreeSet<String>,
+    /// Names of what is no regular file in a folder.
+    aside: Vec<String>,
     /// Folders that stand for no file.
     refused: Vec<ImportError>,
 }
@@ -364,21 +377,20 @@ fn expanded(paths: &[PathBuf]) -> Expanded {
             all.files.push(path.clone());
             continue;
         }
-        let mut below = Vec::new();
-        let read = files_below(path, &mut below).and_then(|()| {
-            let why = "has no file in it";
-            let none = || folder(path, why, "give a folder of logs");
-            if below.is_empty() {
-                Err(none())
-            } else {
-                Ok(())
-            }
+        let mut below = Below::default();
+        let read = files_below(path, &mut below);
+        let Below { mut files, aside } = below;
+        let read = read.and_then(|()| match (files.is_empty(), aside.is_empty()) {
+            (false, _) => Ok(()),
+            (true, false) => Err(folder(path, ONLY_ASIDE, "give by name what is to be read")),
+            (true, true) => Err(folder(path, "has no file in it", "give a folder of logs")),
         });
         match read {
             Ok(()) => {
                 all.found
-                    .extend(below.iter().map(|file| file.display().to_string()));
-                all.files.append(&mut below);
+                    .extend(files.iter().map(|file| file.display().to_string()));
+                all.files.append(&mut files);
+                all.aside.extend(aside);
             }
             Err(error) => all.refused.push(error),
         }
@@ -394,7 +406,15 @@ fn folder(path: &Path, why: impl Into<String>, hint: &'static str) -> ImportErro
     }
 }
 
-fn files_below(place: &Path, files: &mut Vec<PathBuf>) -> Result<(), ImportError> {
+/// What lies below a folder.
+#[derive(Default)]
+struct Below {
+    files: Vec<PathBuf>,
+    /// Names of what is neither a file nor a folder.
+    aside: Vec<String>,
+}
+
+fn files_below(place: &Path, below: &mut Below) -> Result<(), ImportError> {
     let failed = |error: io::Error| no_log(place, &error);
     let entries = fs::read_dir(place).map_err(failed)?;
     let mut entries = entries.collect::<io::Result<Vec<_>>>().map_err(failed)?;
@@ -406,11 +426,13 @@ fn files_below(place: &Path, files: &mut Vec<PathBuf>) -> Result<(), ImportError
         let path = entry.path();
         let kind = entry.file_type().map_err(failed)?;
         if kind.is_dir() {
-            files_below(&path, files)?;
+            files_below(&path, below)?;
         } else if kind.is_file() {
-            files.push(path);
+            below.files.push(path);
+        } else {
+            below.aside.push(path.display().to_string());
         }
-        if files.len() > MAX_FILES {
+        if below.files.len() + below.aside.len() > MAX_FILES {
             let why = format!("has more than {MAX_FILES} files");
             return Err(folder(place, why, "give its parts"));
         }
@@ -432,8 +454,8 @@ fn beside_logs<'a>(error: &'a ImportError, found: &BTreeSet<String>) -> Option<&
     }
 }
 
-/// What to say of the files of a folder that are no logs.
-fn left_out(names: &[&str]) -> Option<String> {
+/// What to say of the files of a folder that were not read, and why they were not.
+fn left_out(names: &[&str], why: &str) -> Option<String> {
     /// More names than anybody reads in one line.
     const MAX_NAMES: usize = 200;
     let all = names.len();
@@ -442,11 +464,7 @@ fn left_out(names: &[&str]) -> Option<String> {
     if all > MAX_NAMES {
         list = format!("{list} and {} more", all - MAX_NAMES);
     }
-    (all > 0).then(|| {
-        format!(
-            "left out {all} {files} of the folder, which linerate does not read as logs: {list}"
-        )
-    })
+    (all > 0).then(|| format!("left out {all} {files} of the folder, {why}: {list}"))
 }
 
 /// Whether a file is a run document, of any version, whole or damaged.
@@ -508,6 +526,48 @@ mod tests {
         assert_eq!(read(false), (1, None));
         let said = "the import was interrupted: nothing of it is stored";
         assert_eq!(read(true), (0, Some(said.to_owned())));
+    }
+
+    /// As of `/var/log/containers`, where every log is a link.
+    #[test]
+    fn links_of_a_folder_are_named_and_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let fixtures = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../store/tests/fixtures/formats"
+        );
+        let log = Path::new(fixtures).join("sockperf-3.7-ul.txt");
+        let [mixed, links] = ["mixed", "links"].map(|name| place.path().join(name));
+        for folder in [&mixed, &links] {
+            fs::create_dir(folder).unwrap();
+            std::os::unix::fs::symlink(&log, folder.join("b.log")).unwrap();
+        }
+        fs::copy(&log, mixed.join("a.log")).unwrap();
+        let read = |folder: &Path| {
+            let mut count = 0;
+            let take = &mut |runs: Vec<Run>| {
+                count += runs.len();
+                Ok(())
+            };
+            let files = [folder.to_owned()];
+            let read = read_logs(&files, &Hints::default(), &AtomicBool::new(false), take);
+            (count, read.map_err(|error| error.to_string()))
+        };
+        let (count, findings) = read(&mixed);
+        let warnings = findings.unwrap().warnings.join("\n");
+        assert_eq!(count, 1);
+        let named = mixed.join("b.log").display().to_string();
+        assert!(
+            warnings.contains("1 file of the folder") && warnings.contains(&named),
+            "{warnings}"
+        );
+        let (count, refused) = read(&links);
+        assert_eq!(count, 0);
+        let refused = refused.err().unwrap();
+        assert!(
+            refused.contains("only links") && refused.contains("by name"),
+            "{refused}"
+        );
     }
 
     /// A table of which a part is stored already when the user ends the import.
