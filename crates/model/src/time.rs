@@ -42,6 +42,16 @@ impl WallTime {
         jiff::Timestamp::from_second(seconds).ok().map(Self)
     }
 
+    /// The same, or the first or last time of the calendar (the years −9999 to 9999), whichever is nearer.
+    pub fn nearest(seconds: i64) -> Self {
+        let end = if seconds < 0 {
+            jiff::Timestamp::MIN
+        } else {
+            jiff::Timestamp::MAX
+        };
+        Self(jiff::Timestamp::from_second(seconds).unwrap_or(end))
+    }
+
     /// Seconds since 1970-01-01T00:00:00Z.
     pub fn as_unix(&self) -> i64 {
         self.0.as_second()
@@ -127,6 +137,19 @@ mod tests {
         assert_eq!(
             WallTime::from_unix(0).unwrap().to_string(),
             "1970-01-01T00:00:00Z"
+        );
+    }
+
+    #[test]
+    fn a_clock_beyond_the_calendar_shows_its_end() {
+        assert_eq!(WallTime::nearest(60), WallTime::from_unix(60).unwrap());
+        assert_eq!(WallTime::from_unix(i64::MAX), None);
+        let latest = WallTime::nearest(i64::MAX);
+        assert!(latest.to_string().starts_with("9999-12-"), "{latest}");
+        assert!(
+            WallTime::nearest(i64::MIN)
+                .to_string()
+                .starts_with("-009999-01-")
         );
     }
 }

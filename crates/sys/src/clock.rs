@@ -19,10 +19,9 @@ pub fn resolution() -> Duration {
     Duration::from_nanos(nanos(clock_getres(ClockId::Monotonic)))
 }
 
-/// Wall time, for labels.
+/// Wall time, for labels; the calendar's end where the clock was set beyond it.
 pub fn wall_now() -> WallTime {
-    WallTime::from_unix(clock_gettime(ClockId::Realtime).tv_sec)
-        .expect("invariant: the kernel's time is in the calendar")
+    WallTime::nearest(clock_gettime(ClockId::Realtime).tv_sec)
 }
 
 /// Whether `deadline` has been reached.
