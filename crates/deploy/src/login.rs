@@ -53,6 +53,11 @@ pub(crate) struct Login<'a> {
     /// again without a login between, or without end, is no login of a board.
     may_show: bool,
     shown: u32,
+    /// Whether a probe was typed after the last name: a console that printed its prompt late takes it for a name.
+    has_probed: bool,
+    /// Passwords of such names, none of which was given.
+    passed_over: u32,
+    is_passed_over: bool,
 }
 
 impl<'a> Login<'a> {
@@ -64,13 +69,17 @@ impl<'a> Login<'a> {
             logins: 0,
             may_show: true,
             shown: 0,
+            has_probed: false,
+            passed_over: 0,
+            is_passed_over: false,
         }
     }
 
     /// What follows after the console has said this and is quiet.
     pub(crate) fn next(&mut self, heard: &str) -> Step {
         let was_refused = heard.to_ascii_lowercase().contains("login incorrect");
-        self.refusals += u32::from(was_refused);
+        let is_own_name = !std::mem::take(&mut self.is_passed_over);
+        self.refusals += u32::from(was_refused && is_own_name);
         if self.refusals == MAX_REFUSALS {
             return Step::Refuse("it refuses the login", "see login= and password=");
         }
@@ -85,8 +94,16 @@ impl<'a> Login<'a> {
             ),
             (Prompt::Login, Some(login)) => {
                 self.logins += 1;
+                self.has_probed = false;
                 self.may_show = self.shown < MAX_REFUSALS;
                 Step::Type(format!("{login}\r"))
+            }
+            (Prompt::Password, _)
+                if !self.may_show && self.has_probed && self.passed_over < MAX_REFUSALS =>
+            {
+                (self.has_probed, self.is_passed_over) = (false, true);
+                self.passed_over += 1;
+                Step::Type("\r".to_owned())
             }
             (Prompt::Password, _) if !self.may_show => {
                 Step::Refuse("it asks for the password again", "see login= and password=")
@@ -96,7 +113,10 @@ impl<'a> Login<'a> {
                 let password = self.password.unwrap_or_default();
                 Step::Type(format!("{password}\r"))
             }
-            (Prompt::Other, _) => Step::Probe,
+            (Prompt::Other, _) => {
+                self.has_probed = true;
+                Step::Probe
+            }
         }
     }
 }
@@ -140,6 +160,25 @@ mod tests {
         assert_eq!(login.next("Last login: yesterday\r\n# "), Step::Probe);
     }
 
+    /// Of a busy board, or at a slow line.
+    #[test]
+    fn a_prompt_that_comes_late_takes_a_probe_for_a_name() {
+        let mut login = Login::new(Some("root"), Some("wrong"));
+        let text = |text: &str| Step::Type(text.to_owned());
+        assert_eq!(login.next("board login: "), text("root\r"));
+        assert_eq!(login.next("root\r\nPassword: "), text("wrong\r"));
+        for _ in 1..MAX_REFUSALS {
+            assert_eq!(login.next("\r\nLogin incorrect\r\nDebi"), Step::Probe);
+            let late = "an 13\r\nboard login: echo linerate-'shell'\r\nPassword: ";
+            assert_eq!(login.next(late), text("\r"));
+            let again = "\r\nLogin incorrect\r\nboard login: ";
+            assert_eq!(login.next(again), text("root\r"));
+            assert_eq!(login.next("root\r\nPassword: "), text("wrong\r"));
+        }
+        let refused = login.next("\r\nLogin incorrect\r\nboard login: ");
+        assert!(matches!(refused, Step::Refuse("it refuses the login", _)));
+    }
+
     #[test]
     fn a_console_that_asks_without_end_is_given_up_after_a_few_answers() {
         let (names, why) = typed(board(), |_| "\r\nboard login: ");
@@ -157,6 +196,9 @@ mod tests {
         });
         let shown = both.iter().filter(|text| *text == "secret\r").count();
         assert!(shown == 3 && both.len() <= 8, "{both:?} {why}");
+        let (between, why) = typed(board(), |turn| ["\r\nPassword: ", "what?"][turn % 2]);
+        let shown = between.iter().filter(|text| *text == "secret\r").count();
+        assert!(shown == 1 && between.len() < 10, "{between:?} {why}");
         let (_, why) = typed(board(), |_| "\r\nLogin incorrect\r\nboard login: ");
         assert_eq!(why, "it refuses the login");
         let nobody = Login::new(None, None);
