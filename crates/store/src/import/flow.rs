@@ -313,6 +313,14 @@ impl Totals {
         }
     }
 
+    /// Whether every counter of traffic that is told is zero.
+    pub(super) fn is_nothing(&self) -> bool {
+        let bytes = self.bytes.map(|bytes| bytes.value == 0.0);
+        let datagrams = self.datagrams.map(|count| count == 0 && !self.is_wrapped);
+        let told = [bytes, datagrams];
+        told.contains(&Some(true)) && !told.contains(&Some(false))
+    }
+
     /// The sum of all intervals, for a test that was ended before its summary.
     pub(super) fn of_intervals(rows: &[Row]) -> Option<Self> {
         let mut all = *rows.first()?;

@@ -95,9 +95,10 @@ impl TestBuilder {
     /// Says how many lines came more than once.
     pub(super) fn repeated(&mut self, count: usize) {
         if count > 0 {
-            self.doubt(format!(
-                "{count} lines came more than once, and were counted once"
-            ));
+            self.doubt(match count {
+                1 => "1 line came more than once, and was counted once".to_owned(),
+                count => format!("{count} lines came more than once, and were counted once"),
+            });
         }
     }
 
@@ -130,6 +131,25 @@ impl TestBuilder {
         own.or_else(|| Totals::of_intervals(rows).filter(|_| is_early))
     }
 
+    /// Ends a test early whose other end is told to have counted nothing of what this end counted, while `witness` is
+    /// not there, without which no report of it came: zeros are what tools print for figures that they never got.
+    pub(super) fn lacks_report(
+        &mut self,
+        own: Option<Totals>,
+        reported: Option<Totals>,
+        witness: &str,
+    ) {
+        let is_denied = reported.is_some_and(|other| other.is_nothing())
+            && own.is_some_and(|own| !own.is_nothing());
+        if is_denied {
+            self.interrupted.get_or_insert_with(|| {
+                format!(
+                    "no report of the other end came: {witness} is not there, and zeros stand for what the other end counted"
+                )
+            });
+        }
+    }
+
     /// Adds a direction with what is known of it.
     pub(super) fn flow(&mut self, direction: Direction, way: DirectionFigures) {
         let DirectionFigures {
@@ -144,9 +164,16 @@ impl TestBuilder {
         if self.test.interrupted.is_some() {
             (reported, reported_streams) = (None, None);
         }
+        // Nothing arrives that was not sent.
+        let sends = self.test.sends(direction);
+        let counted = own.is_some_and(|own| !own.is_nothing());
+        if !sends && counted && reported.is_some_and(|sender| sender.is_nothing()) {
+            (reported, reported_streams) = (None, None);
+            self.note("the sender did not report what it sent: zeros stand for it");
+        }
         let mut flow = Flow::new(direction);
         flow.streams = u16::try_from(streams).unwrap_or(u16::MAX);
-        if self.test.sends(direction) {
+        if sends {
             // A sender measures neither, though some tools print zeros.
             rows.change(|row| (row.lost, row.jitter) = (None, None));
             (flow.sent, flow.received, flow.sent_rows) = (own, reported, rows);

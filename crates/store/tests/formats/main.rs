@@ -23,6 +23,7 @@ mod netperf;
 mod others;
 mod pasted;
 mod repeated;
+mod unreported;
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")

@@ -41,6 +41,8 @@ pub(super) struct Draft {
     out_of_order: Option<String>,
     /// What the server's log inside this one was.
     told: Vec<ParsedTest>,
+    /// What the tool said of an end before the first line of this test.
+    ahead: Option<Box<Self>>,
 }
 
 /// Where in a test's log the reader is.
@@ -97,6 +99,7 @@ impl Draft {
             repeated: 0,
             out_of_order: None,
             told: Vec::new(),
+            ahead: None,
         }
     }
 
@@ -143,10 +146,66 @@ impl Draft {
     }
 
     /// Takes the place of a bare one, which is cut off unless both are mixed.
-    pub(super) fn instead_of(mut self, log: &Log, bare: &Self) -> Self {
+    pub(super) fn instead_of(mut self, log: &Log, bare: Self) -> Self {
         let error = log.cut(bare.test.origin.line, "it has no figures");
         self.told.push(ParsedTest::Refused(error));
+        self.ahead = self.ahead.or(bare.ahead);
         self
+    }
+
+    /// Whether its tool said that it is done: no line of it follows.
+    pub(super) fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    /// Whether its end is that of a server that was stopped, in a test or between two.
+    pub(super) fn is_of_server(&self) -> bool {
+        let reason = self.test.interrupted.as_deref();
+        reason.is_some_and(|reason| reason == SERVER_STOPPED)
+    }
+
+    /// Sets what the tool said of an end just before the first line of this test.
+    pub(super) fn after(mut self, ahead: Option<Self>) -> Self {
+        self.ahead = ahead.map(Box::new);
+        self
+    }
+
+    /// Takes over the end of a server, unless this is no test of one.
+    pub(super) fn stopped_by(&mut self, ahead: Self) -> Option<Self> {
+        if self.test.view == View::Client || self.test.interrupted.is_some() {
+            return Some(ahead);
+        }
+        self.take_over(&ahead);
+        None
+    }
+
+    /// What the tool said of an end ahead is about this test if that lacks an end of its own; else it is about another
+    /// one, which has no other line.
+    fn settle_ahead(&mut self) -> Result<()> {
+        let Some(ahead) = self.ahead.take() else {
+            return Ok(());
+        };
+        let has_end = match self.test.view {
+            View::Client => self.is_done(),
+            View::Server => !self.summary.is_empty(),
+        };
+        let reason = ahead.test.interrupted.as_deref().unwrap_or_default();
+        let has_begun = !self.announced.is_empty() || !self.streams.is_empty();
+        let is_of_another = has_begun && BEFORE_STREAMS.iter().any(|why| reason.contains(why));
+        if has_end || is_of_another || self.test.interrupted.is_some() {
+            return reader::Draft::finish(*ahead, &mut self.told);
+        }
+        self.take_over(&ahead);
+        Ok(())
+    }
+
+    fn take_over(&mut self, ahead: &Self) {
+        let reason = ahead.test.interrupted.clone();
+        self.test.text.add(reason.as_deref().unwrap_or_default());
+        self.test.interrupted = reason;
+        if self.test.command.is_none() {
+            self.test.command.clone_from(&ahead.test.command);
+        }
     }
 
     pub(super) fn is_in_inner(&self) -> bool {
@@ -336,6 +395,11 @@ impl Draft {
         // A server knows nothing of the other end, but prints a line of zeros for it.
         let is_client = self.test.view == View::Client;
         let reported = told.reported.filter(|_| is_client);
+        // Only a client that has the other end's report is done.
+        if is_client && !self.is_done() {
+            self.test
+                .lacks_report(told.own, reported, "its last line (\"iperf Done.\")");
+        }
         let own = self.test.or_early(told.own, &rows);
         let is_early = self.test.interrupted.is_some();
         if own.is_none() && !self.is_inner {
@@ -509,6 +573,7 @@ impl reader::Draft for Draft {
 
     fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         self.end_inner()?;
+        self.settle_ahead()?;
         tests.append(&mut self.told);
         self.flows()?;
         let mut test = self.test;
@@ -530,8 +595,14 @@ impl reader::Draft for Draft {
     }
 }
 
+/// What a server says that is stopped.
+const SERVER_STOPPED: &str = "interrupt - the server has terminated";
+
+/// What the tool says of failures that come before any stream.
+const BEFORE_STREAMS: &[&str] = &["unable to connect to server", "unable to start listener"];
+
 /// What the tool says of an end that came early. Its other messages are about single datagrams or settings.
-fn end(line: &str) -> Option<&str> {
+pub(super) fn end(line: &str) -> Option<&str> {
     const ENDS: &[&str] = &["error", "interrupt", "has terminated"];
     let reason = line
         .split_once("iperf3: ")

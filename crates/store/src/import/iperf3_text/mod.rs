@@ -8,9 +8,9 @@
 mod draft;
 
 use super::line::{Kind, first_of, kind};
-use super::reader::{Draft as _, Fault, Grammar, Log, Reader, Result, Step};
+use super::reader::{Draft as _, Fault, Grammar, Log, Place, Reader, Result, Step};
 use super::{Command, LogFormat, ParsedTest, View};
-use draft::Draft;
+use draft::{Draft, end};
 use linerate_model::WallTime;
 use linerate_model::spec::Transport;
 
@@ -68,6 +68,9 @@ const LISTENING: &str = "Server listening on ";
 #[derive(Default)]
 struct Iperf3Text {
     command: Option<(usize, Command)>,
+    /// A test that ended before anything of it was told. What a program says of errors is not buffered: in a file it may
+    /// stand before the lines of its own test, which take it over.
+    ahead: Option<Draft>,
     /// With `-V` a client prints the time before its first line.
     started: Option<WallTime>,
 }
@@ -85,7 +88,24 @@ impl Iperf3Text {
         }
         let command = command.map(|(_, command)| command);
         let draft = Draft::new(log, origin, view, command);
-        Step::Begin(draft.begun_at(self.started.take()))
+        let ahead = self.ahead.take_if(|ahead| !ahead.is_of_server());
+        Step::Begin(draft.begun_at(self.started.take()).after(ahead))
+    }
+
+    /// Takes a line that ends a test of which there are no lines before it.
+    fn end_ahead(&mut self, log: &mut Log, line: &str) -> Result<()> {
+        let command = self.command.take();
+        let mut origin = log.origin();
+        if let Some((line, _)) = &command {
+            origin.line = *line;
+        }
+        let command = command.map(|(_, command)| command);
+        let mut ahead = Draft::new(log, origin, View::Client, command);
+        ahead.line(log, line)?;
+        if let Some(before) = self.ahead.replace(ahead) {
+            log.end(before);
+        }
+        Ok(())
     }
 }
 
@@ -111,7 +131,7 @@ impl Grammar for Iperf3Text {
             let bare = open.take_if(|open| open.is_bare());
             let step = self.begin(log, View::Client);
             return Ok(match (step, bare) {
-                (Step::Begin(draft), Some(bare)) => Step::Begin(draft.instead_of(log, &bare)),
+                (Step::Begin(draft), Some(bare)) => Step::Begin(draft.instead_of(log, bare)),
                 (step, _) => step,
             });
         } else if line.contains("Accepted connection from ") && !is_in_inner {
@@ -128,10 +148,36 @@ impl Grammar for Iperf3Text {
             } else {
                 Step::Between
             });
-        } else if open.is_none() && !log.is_lost && line.contains("iperf3: error - ") {
-            return Ok(self.begin(log, View::Client));
+        } else if !log.is_lost
+            && open.as_ref().is_none_or(Draft::is_done)
+            && line.contains("iperf3: ")
+            && end(line).is_some()
+        {
+            self.end_ahead(log, line)?;
+            return Ok(Step::Between);
         }
         Ok(Step::Inside)
+    }
+
+    /// A server that is stopped in a test has no line after it: it did not listen again.
+    fn close(&mut self, log: &mut Log, test: Option<Draft>) {
+        let Some(mut test) = test else {
+            return;
+        };
+        if log.place == Place::End {
+            let ahead = self.ahead.take_if(|ahead| ahead.is_of_server());
+            if let Some(left) = ahead.and_then(|ahead| test.stopped_by(ahead)) {
+                self.ahead = Some(left);
+            }
+        }
+        log.end(test);
+    }
+
+    /// What no test took over is a test that failed; a server that was stopped between tests is none.
+    fn finish(&mut self, log: &mut Log) {
+        if let Some(ahead) = self.ahead.take_if(|ahead| !ahead.is_of_server()) {
+            log.end(ahead);
+        }
     }
 
     /// Figures outside of any test mean that its first lines are gone.
