@@ -9,6 +9,18 @@ pub(super) type Result<T, E = ImportError> = std::result::Result<T, E>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
+    /// Lines of another format than the one that is read.
+    #[error(
+        "{file}: read as {read}; it also has lines of {other}, which were left out; give them in a file of their own"
+    )]
+    Beside {
+        /// The file.
+        file: String,
+        /// Id of the format that is read.
+        read: &'static str,
+        /// Id of the other one.
+        other: &'static str,
+    },
     /// Not text.
     #[error(
         "{file} is not a text log: byte {offset} is not printable UTF-8; give the tool's own text output"
@@ -142,6 +154,20 @@ pub enum ImportError {
         line: usize,
         /// What the tool said.
         reason: String,
+    },
+    /// A document inside an object of another program.
+    #[error(
+        "{file}: the object that begins at line {line} is no document of {tool}, but has one at {path}: `jq '{path}' {file}` takes it out"
+    )]
+    Inside {
+        /// The file.
+        file: String,
+        /// Line at which the object begins, from 1.
+        line: usize,
+        /// The tool.
+        tool: &'static str,
+        /// Where the document is, as `jq` writes it.
+        path: String,
     },
     /// A line is not what its format says.
     #[error(

@@ -278,6 +278,8 @@ pub struct Totals {
     pub retransmitted: Option<u64>,
     /// A counter of datagrams is negative: it went beyond its bits.
     pub is_wrapped: bool,
+    /// The share of losses that is printed beside the counts is not theirs.
+    pub is_misprinted: bool,
     /// By how many datagrams its counts may be off, since its witnesses differ by that.
     pub off_by: u64,
 }
@@ -295,6 +297,7 @@ impl Totals {
             jitter: None,
             retransmitted: None,
             is_wrapped: false,
+            is_misprinted: false,
             off_by: 0,
         }
     }
@@ -309,6 +312,7 @@ impl Totals {
             jitter: row.jitter,
             retransmitted: row.retransmitted,
             is_wrapped: row.is_wrapped,
+            is_misprinted: row.is_misprinted,
             ..Self::over(row.end.minus(row.start))
         }
     }

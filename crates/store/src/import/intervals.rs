@@ -82,6 +82,7 @@ impl Joined {
             datagrams: row.datagrams,
             lost: row.lost,
             retransmitted: row.retransmitted,
+            is_misprinted: row.is_misprinted,
             ..*next
         };
         *row = Row {

@@ -144,6 +144,7 @@ impl<'a> Line<'a> {
                 .filter(|_| is_receiver)
                 .map(|millis| millis.scaled(1e-3)),
             is_wrapped: false,
+            is_misprinted: false,
             retransmitted: self.count("tcpretry"),
             cwnd: None,
             srtt: self

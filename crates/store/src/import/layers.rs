@@ -246,17 +246,17 @@ impl Signs {
     }
 
     /// What else a file holds beside what is read of it.
-    pub(super) fn others(&self, read: &[&LogFormat], mut warn: impl FnMut(String)) {
+    pub(super) fn others(&self, read: &[&LogFormat], mut refuse: impl FnMut(ImportError)) {
         // Fewer signs can be words that two tools share.
         const ENOUGH: usize = 3;
         for (count, other) in self.counts.iter().zip(ALL) {
             let is_read = read.iter().any(|format| format.id == other.id);
             if let (false, Some(read)) = (is_read, read.first().filter(|_| *count >= ENOUGH)) {
-                warn(format!(
-                    "{}: read as {}; it also has lines of {}, which were left out: give them in a \
-                     file of their own",
-                    self.file, read.id, other.id
-                ));
+                refuse(ImportError::Beside {
+                    file: self.file.clone(),
+                    read: read.id,
+                    other: other.id,
+                });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The data lines that iperf3 and iperf2 share.
 
 use super::rounded::{byte_unit, rate_unit};
-use super::{Connection, Endpoint, Rounded, Row};
+use super::{Connection, Endpoint, Rounded, Row, exact};
 
 /// `[  5][TX-C]   0.00-1.00   sec  28.9 MBytes   242 Mbits/sec   27    527 KBytes`
 #[derive(Debug, Clone, PartialEq)]
@@ -176,6 +176,8 @@ pub(super) struct Loss {
     pub(super) lost: Option<u64>,
     /// Highest sequence number, or number sent; `None` if it is negative.
     pub(super) total: Option<u64>,
+    /// The share beside the counts is not theirs.
+    is_misprinted: bool,
 }
 
 impl Loss {
@@ -183,6 +185,7 @@ impl Loss {
     pub(super) fn count(&self, row: &mut Row) {
         (row.lost, row.datagrams) = (self.lost, self.total);
         row.is_wrapped = self.total.is_none();
+        row.is_misprinted = self.is_misprinted;
     }
 
     /// Takes the three figures, and what follows the percentage.
@@ -205,20 +208,38 @@ impl Loss {
         let is_inside = |c: char| c.is_ascii_digit() || c == '-';
         let digits = after.find(|c| !is_inside(c)).unwrap_or(after.len());
         let total: i128 = after[..digits].parse().ok()?;
-        let rest = match after[digits..].trim_start().strip_prefix('(') {
-            Some(percent) => percent.split_once(')')?.1,
+        let (share, rest) = match after[digits..].trim_start().strip_prefix('(') {
+            Some(percent) => percent.split_once(')')?,
             // No share is printed of an unknown loss.
-            None if lost.is_none() => &after[digits..],
+            None if lost.is_none() => ("", &after[digits..]),
             None => return None,
         };
+        // Old tools count a late or repeated datagram as a loss taken back.
+        let lost = lost.and_then(|lost| u64::try_from(lost).ok());
+        let total = u64::try_from(total).ok();
         let figures = Self {
             jitter: None,
-            // Old tools count a late or repeated datagram as a loss taken back.
-            lost: lost.and_then(|lost| u64::try_from(lost).ok()),
-            total: u64::try_from(total).ok(),
+            lost,
+            total,
+            is_misprinted: lost
+                .zip(total)
+                .is_some_and(|counts| is_misprinted(counts, share)),
         };
         Some((figures, rest.trim()))
     }
+}
+
+/// Whether `share`, as in `33%`, cannot be that of lost among all datagrams.
+fn is_misprinted((lost, total): (u64, u64), share: &str) -> bool {
+    /// Share by which the tools' own roundings may differ.
+    const SLACK: f64 = 0.05;
+    // A share with an exponent is too small or too large to tell anything; iperf 2.2.1 prints zero beside any counts.
+    let printed = share.trim().strip_suffix('%').and_then(Rounded::parse);
+    let Some(printed) = printed.filter(|share| total > 0 && share.value > 0.0) else {
+        return false;
+    };
+    let percent = 100.0 * exact(lost) / exact(total);
+    percent < printed.low - SLACK * percent || percent > printed.high + SLACK * percent
 }
 
 /// `local 192.168.0.10 port 55748 connected to 192.168.0.3 port 5201 …`

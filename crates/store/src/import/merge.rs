@@ -1,6 +1,7 @@
 //! Puts the client's and the server's view of one test together.
 
 use super::pairs::{Index, Sign, certain, counted_alike};
+use super::rounded::bytes_in_words;
 use super::warnings::Warnings;
 use super::{Flow, Totals, TrafficTest, View};
 use linerate_model::spec::Direction;
@@ -155,7 +156,11 @@ fn disagreement(reported: &Totals, own: &Totals) -> Option<String> {
     if let (Some(a), Some(b)) = (reported.bytes, own.bytes)
         && !a.agrees(b)
     {
-        return Some(format!("{:.4e} bytes against {:.4e}", a.value, b.value));
+        let mut said = [a, b].map(|bytes| bytes_in_words(bytes.value));
+        if said[0] == said[1] {
+            said = [a, b].map(|bytes| format!("{:.0} B", bytes.value));
+        }
+        return Some(said.join(" against "));
     }
     if let (Some(a), Some(b)) = (reported.datagrams, own.datagrams)
         && a != b

@@ -265,7 +265,6 @@ fn read_below(
     let mut lines = layers.open(log)?;
     let mut readers = shares.readers(&file, &hints)?;
     let mut tests = TestsOfLog::new(gathered, layers.enclosure());
-    signs.others(&formats, |warning| tests.gathered.warn(warning));
     while let Some(line) = lines.next()? {
         readers.take(&line, &mut |test| tests.add(test));
         if tests.gathered.is_over() {
@@ -273,7 +272,9 @@ fn read_below(
         }
     }
     readers.finish(&mut |test| tests.add(test));
-    tests.finish(&file, format.id)
+    tests.finish(&file, format.id)?;
+    signs.others(&formats, |error| gathered.refuse(error));
+    Ok(())
 }
 
 /// The tests of one log while it is read. Those that failed are left out among others; a log of nothing else is an

@@ -362,10 +362,12 @@ impl<G: Grammar> Reader<G> {
         if self.repeated == 0 || self.log.tests.is_empty() {
             return;
         }
-        let doubt = format!(
-            "{} lines are the same as the line before them, and were counted once",
-            self.repeated
-        );
+        let doubt = match self.repeated {
+            1 => "1 line is the same as the line before it, and was counted once".to_owned(),
+            count => {
+                format!("{count} lines are the same as the line before them, and were counted once")
+            }
+        };
         for test in &mut self.log.tests {
             test.doubt(&doubt);
         }

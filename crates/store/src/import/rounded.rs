@@ -151,6 +151,24 @@ fn scale(prefix: &str, base: f64) -> Option<f64> {
     Some(base.powi(i32::try_from(power).ok()?))
 }
 
+/// A count of bytes with three digits: `0 B`, `35.8 MB`.
+pub(super) fn bytes_in_words(bytes: f64) -> String {
+    const STEPS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
+    let mut value = bytes;
+    let mut step = 0;
+    while value >= 999.5 && step + 1 < STEPS.len() {
+        value /= 1000.0;
+        step += 1;
+    }
+    let decimals = match value {
+        _ if step == 0 => 0,
+        value if value < 9.995 => 2,
+        value if value < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {}", STEPS[step])
+}
+
 /// Notes the interval of a figure, if it was rounded.
 pub(super) fn note(trial: &mut Trial, quantity: Quantity, figure: Rounded) {
     if figure.low < figure.high {
@@ -186,6 +204,19 @@ mod tests {
             .scaled(byte_unit("KBytes").unwrap());
         assert!(size.interval().contains(1448.0), "{size:?}");
         assert!(!size.interval().contains(1450.0), "{size:?}");
+    }
+
+    #[test]
+    fn counts_of_bytes_have_three_digits() {
+        for (bytes, words) in [
+            (0.0, "0 B"),
+            (999.0, "999 B"),
+            (999.6, "1.00 kB"),
+            (35_756_442.0, "35.8 MB"),
+            (99_960_000.0, "100 MB"),
+        ] {
+            assert_eq!(bytes_in_words(bytes), words);
+        }
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub struct Row {
     pub jitter: Option<Rounded>,
     /// A counter of datagrams is negative: it went beyond its bits.
     pub is_wrapped: bool,
+    /// The share of losses that is printed beside the counts is not theirs.
+    pub is_misprinted: bool,
     /// Segments retransmitted (TCP sender).
     pub retransmitted: Option<u64>,
     /// Congestion window in bytes at the end (TCP sender, one stream).
@@ -50,6 +52,7 @@ impl Row {
             lost: None,
             jitter: None,
             is_wrapped: false,
+            is_misprinted: false,
             retransmitted: None,
             cwnd: None,
             srtt: None,
@@ -94,6 +97,7 @@ impl Row {
         self.datagrams = both(self.datagrams, other.datagrams);
         self.lost = both(self.lost, other.lost);
         self.is_wrapped |= other.is_wrapped;
+        self.is_misprinted |= other.is_misprinted;
         self.retransmitted = both(self.retransmitted, other.retransmitted);
         self.jitter = None;
         self.cwnd = None;

@@ -7,6 +7,7 @@
 //!
 //! Invariant: no figure comes out that no witness told, and none that another one denies.
 
+use super::rounded::bytes_in_words;
 use super::{Coverage, Flow, Rounded, Row, Series, Totals, TrafficTest, exact};
 use linerate_model::spec::{Direction, Transport};
 
@@ -111,6 +112,7 @@ fn examine_flow(flow: &mut Flow, terms: &Terms, way: &str) -> (Vec<String>, Vec<
         received_rows,
         sent_streams,
         received_streams,
+        streams,
         ..
     } = flow;
     let side = |end: &str, totals, rows, streams: &Option<Totals>| Side {
@@ -135,10 +137,50 @@ fn examine_flow(flow: &mut Flow, terms: &Terms, way: &str) -> (Vec<String>, Vec<
     if terms.transport == Transport::Tcp {
         sender.conserve(receiver.instead);
         receiver.conserve(sender.instead);
+        if !terms.omits_start {
+            deliver(&mut sender, &mut receiver, *streams);
+        }
     }
     sender.doubts.append(&mut receiver.doubts);
     sender.notes.append(&mut receiver.notes);
     (sender.doubts, sender.notes)
+}
+
+/// TCP delivers all that it sends and nothing else. What did not arrive at the end of a test is in the windows and the
+/// buffers of its streams: of two ends that differ by more the one without intervals is not believed, else neither.
+fn deliver<'a>(sender: &mut Side<'a>, receiver: &mut Side<'a>, streams: u16) {
+    /// Windows that may be on their way: the largest one may have been between two intervals.
+    const WINDOWS: f64 = 3.0;
+    /// The default limits of Linux for a connection's buffers, in bytes: 4 MiB at the sender, 6 MiB at the receiver.
+    const BUFFERS: f64 = 10.0 * 1024.0 * 1024.0;
+    let told = |side: &Side<'_>| side.totals.as_ref().and_then(|totals| totals.bytes);
+    let (Some(sent), Some(arrived)) = (told(sender), told(receiver)) else {
+        return;
+    };
+    let (all, those) = (bytes_in_words(sent.value), bytes_in_words(arrived.value));
+    let window = sender.rows.readings().cwnd.largest();
+    let most = window.map(|window| f64::from(streams.max(1)) * (WINDOWS * window + BUFFERS));
+    let why = if arrived.low > sent.high && !is_near(sent, arrived) {
+        format!("{those} arrived of {all} that were sent")
+    } else if let Some(most) = most.filter(|most| sent.low - arrived.high > *most) {
+        format!(
+            "{those} arrived of {all} that were sent, and with the windows of its intervals no more than {} can have \
+             been on their way",
+            bytes_in_words(most)
+        )
+    } else {
+        return;
+    };
+    let has_rows = [sender.rows.is_empty(), receiver.rows.is_empty()].map(|is_empty| !is_empty);
+    for (side, is_witnessed) in [
+        (sender, has_rows == [true, false]),
+        (receiver, has_rows == [false, true]),
+    ] {
+        if let Some(totals) = side.totals.as_mut().filter(|_| !is_witnessed) {
+            (totals.bytes, totals.bps) = (None, None);
+            side.doubt(&format!("bytes and rate are unknown: {why}"));
+        }
+    }
 }
 
 /// Whether intervals follow each other from the beginning to the end of `seconds`.
@@ -249,14 +291,12 @@ impl Side<'_> {
             .collect();
         self.tell("an interval contradicts itself", &told);
         let is_counted = |row: &Row| row.lost.zip(row.datagrams).is_none_or(|(l, all)| l <= all);
-        let odd = self
-            .rows
-            .iter()
-            .filter(|row| row.is_wrapped || !is_counted(row));
+        let is_odd = |row: &Row| row.is_wrapped || row.is_misprinted || !is_counted(row);
+        let odd = self.rows.iter().filter(|row| is_odd(row));
         let odd: Vec<_> = odd.map(|row| format!("line {}", row.line)).collect();
         if !odd.is_empty() {
             self.rows.change(|row| {
-                if row.is_wrapped || !is_counted(row) {
+                if is_odd(row) {
                     row.datagrams = None;
                 }
             });
@@ -285,10 +325,19 @@ impl Side<'_> {
         };
         let stands = totals.datagrams.filter(|count| LIMITS.contains(count));
         let is_more = totals.lost.zip(totals.datagrams).filter(|(l, all)| l > all);
-        let why = match (totals.is_wrapped, stands, is_more) {
+        let odd_share = totals
+            .lost
+            .zip(totals.datagrams)
+            .filter(|_| totals.is_misprinted);
+        let why = match (totals.is_wrapped, stands, is_more, odd_share) {
             (true, ..) => "the summary's is negative".to_owned(),
-            (_, Some(count), _) => format!("the summary's stands at {count}, the end of its bits"),
-            (.., Some((lost, all))) => format!("the summary has {lost} lost of {all}"),
+            (_, Some(count), ..) => {
+                format!("the summary's stands at {count}, the end of its bits")
+            }
+            (_, _, Some((lost, all)), _) => format!("the summary has {lost} lost of {all}"),
+            (.., Some((lost, all))) => {
+                format!("the summary has {lost} lost of {all}, and another share beside them")
+            }
             _ => return,
         };
         (totals.datagrams, totals.lost) = (None, None);

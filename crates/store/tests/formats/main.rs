@@ -20,6 +20,7 @@ mod iperf2;
 mod iperf3;
 mod nat;
 mod netperf;
+mod newcomers;
 mod others;
 mod pasted;
 mod repeated;

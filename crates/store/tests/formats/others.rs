@@ -9,11 +9,8 @@ use linerate_store::import::{Hints, UnitStep, import, import_with};
 #[test]
 fn zperf_uploads_have_both_ends_and_the_units_of_their_era() {
     let imported = text("zperf-16byte-header");
-    assert!(
-        imported.warnings[0].contains("iperf2-text"),
-        "{:?}",
-        imported.warnings
-    );
+    let left_out = imported.refused[0].to_string();
+    assert!(left_out.contains("iperf2-text"), "{left_out}");
     let curve = &imported.runs[0];
     assert_eq!((curve.kind(), curve.trials.len()), (RunKind::Udp, 2));
     let fast = &curve.trials[1];

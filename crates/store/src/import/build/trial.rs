@@ -235,10 +235,12 @@ fn tail(trial: &mut Trial, sent: u64, total: u64, seen_lost: u64, lost: u64) {
     let between = |scale: f64| Interval::new(exact(seen_lost) / scale, exact(lost) / scale);
     trial.set_rounding(Quantity::LostPackets, Some(between(1.0)));
     trial.set_rounding(Quantity::LossRatio, Some(between(exact(sent))));
+    let missing = match sent.saturating_sub(total) {
+        1 => "the last one was lost or still on its way".to_owned(),
+        count => format!("the last {count} were lost or still on their way"),
+    };
     trial.reasons.push(format!(
-        "the receiver accounts for {total} of the {sent} datagrams sent: the last {} were lost or \
-         still on their way when it stopped counting",
-        sent.saturating_sub(total)
+        "the receiver accounts for {total} of the {sent} datagrams sent: {missing} when it stopped counting"
     ));
 }
 

@@ -139,6 +139,19 @@ impl Documents {
     fn add(&mut self, line: usize, mut object: Object) {
         let [own, server] = std::mem::take(&mut self.intervals);
         let Some(event) = object.string("event") else {
+            if let Some(path) = object.document_inside() {
+                let error = ImportError::Inside {
+                    file: self.log.file.clone(),
+                    line,
+                    tool: super::FORMAT.tool,
+                    path: if path.starts_with('[') {
+                        format!(".{path}")
+                    } else {
+                        path
+                    },
+                };
+                return self.refuse(line, error);
+            }
             let whole = Document::whole(object, own, server);
             let inner = whole
                 .server

@@ -3,6 +3,7 @@
 //!
 //! Knows of JSON what begins and ends; whether the text between is right is for [`value`](super::value) to say.
 
+use super::EVENT;
 use super::value::Fault;
 use crate::import::Line;
 
@@ -167,8 +168,14 @@ impl Scanner {
     ) -> usize {
         let rest = &line.text[at..];
         let text = rest.trim_start_matches(|c: char| c.is_ascii_whitespace());
-        let begin = at + rest.len() - text.len();
-        if text.starts_with('{') {
+        // A list of documents may be in one line.
+        let document =
+            text.trim_start_matches(|c: char| c.is_ascii_whitespace() || "[,]".contains(c));
+        if document.is_empty() {
+            return line.text.len();
+        }
+        let begin = at + rest.len() - document.len();
+        if document.starts_with('{') {
             *self = Self::new();
             self.line = line.number;
             // So that the first brace is where a value may be.
@@ -316,10 +323,16 @@ impl Scanner {
             }),
             text: line.text,
         }));
-        // What stopped the reader may be the first brace of the next document.
-        if at == 0 && !line.is_rest && line.text.starts_with('{') {
+        // What stopped the reader may be the first brace of the next document, also behind the text that was cut: there
+        // nothing is between them, and a document has nothing or its first part beside its brace.
+        let next = &line.text[at..];
+        let is_glued = line.text[..at].ends_with(|c: char| !c.is_ascii_whitespace())
+            && (next.trim_end() == "{"
+                || next.starts_with("{\"start\"")
+                || next.starts_with(EVENT));
+        if next.starts_with('{') && (at == 0 && !line.is_rest || is_glued) {
             self.place = Place::Outside;
-            return 0;
+            return at;
         }
         self.place = Place::Damaged;
         line.text.len()
@@ -406,6 +419,32 @@ mod tests {
                 "text done {"
             ]
         );
+    }
+
+    #[test]
+    fn documents_of_a_list_in_one_line_are_all_found() {
+        for width in [1, 2, 7, 1000] {
+            let found = scan("[{\"a\": 1}, {\"b\": 2},{\"c\": 3}]", width);
+            let wanted = [
+                "document 1 {\"a\": 1} []",
+                "document 1 {\"b\": 2} []",
+                "document 1 {\"c\": 3} []",
+            ];
+            assert_eq!(found, wanted, "{width}");
+        }
+    }
+
+    #[test]
+    fn a_document_behind_one_that_was_cut_is_found() {
+        for log in [
+            "{\"a\": {\"b\": 0,{\n\"c\": 2}\n",
+            "{\"a\": 0{\"start\": 2}\n",
+        ] {
+            let found = scan(log, 1000);
+            assert_eq!(found.len(), 2, "{found:?}");
+            assert!(found[0].starts_with("fault 1 "), "{found:?}");
+            assert!(found[1].starts_with("document 1 "), "{found:?}");
+        }
     }
 
     #[test]

@@ -88,6 +88,7 @@ fn row(stream: &Object) -> Option<Row> {
         datagrams: stream.count("packets"),
         lost: stream.count("lost_packets"),
         is_wrapped: stream.is_negative("packets"),
+        is_misprinted: false,
         jitter: jitter(stream),
         retransmitted: stream.count("retransmits"),
         cwnd: stream.figure("snd_cwnd").filter(|cwnd| cwnd.value > 0.0),

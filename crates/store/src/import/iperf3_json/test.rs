@@ -164,10 +164,16 @@ impl<'d> Reader<'d> {
             Transport::Tcp => self.tcp(direction, &ends),
             Transport::Udp => self.udp(direction, &ends, &rows),
         };
-        let (own, reported) = if self.test.sends(direction) {
-            (sent, received)
+        let streams = |part| add(ends.iter().filter_map(|end| totals(end.object(part)?)));
+        // Those of UDP mix what both ends counted.
+        let [sent_streams, received_streams] = match self.test.transport {
+            Transport::Tcp => ["sender", "receiver"].map(streams),
+            Transport::Udp => [None, None],
+        };
+        let (own, reported, own_streams, reported_streams) = if self.test.sends(direction) {
+            (sent, received, sent_streams, received_streams)
         } else {
-            (received, sent)
+            (received, sent, received_streams, sent_streams)
         };
         // What the other end says comes at the very end, and to the client only.
         let is_told = self.test.view == View::Client && self.test.interrupted.is_none();
@@ -176,8 +182,9 @@ impl<'d> Reader<'d> {
             streams: ends.len(),
             own: Some(own.ok_or("its summary (\"end\") is not there")?),
             reported: reported.filter(|_| is_told),
+            own_streams,
+            reported_streams: reported_streams.filter(|_| is_told),
             rows,
-            ..DirectionFigures::default()
         };
         self.test.flow(direction, way);
         Ok(())

@@ -48,6 +48,24 @@ pub(super) enum Fault {
     },
 }
 
+/// The parts of a document.
+const PARTS: [&str; 4] = ["start", "intervals", "end", "error"];
+
+impl Value {
+    /// Where in it the first document is.
+    fn document_inside(&self) -> Option<String> {
+        match self {
+            Self::Object(object) if object.is_document() => Some(String::new()),
+            Self::Object(object) => object.document_inside(),
+            Self::Array(items) => {
+                let mut items = items.iter().enumerate();
+                items.find_map(|(at, item)| Some(format!("[{at}]{}", item.document_inside()?)))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Object {
     /// The first member of this name.
     pub(super) fn get(&self, key: &str) -> Option<&Value> {
@@ -60,6 +78,31 @@ impl Object {
         members
             .filter(move |(name, _)| *name == key)
             .map(|(_, value)| value)
+    }
+
+    /// Whether it has a part that every document of iperf3 begins with.
+    fn is_document(&self) -> bool {
+        self.object("start").is_some()
+            && (self.get("end").is_some() || self.get("intervals").is_some())
+    }
+
+    /// Where inside of an object that is no document the first document is, as `jq` writes it.
+    pub(super) fn document_inside(&self) -> Option<String> {
+        if PARTS.iter().any(|part| self.get(part).is_some()) {
+            return None;
+        }
+        let mut members = self.members.iter();
+        members.find_map(|(name, value)| {
+            let inside = value.document_inside()?;
+            let is_plain = !name.is_empty()
+                && !name.starts_with(|c: char| c.is_ascii_digit())
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            Some(if is_plain {
+                format!(".{name}{inside}")
+            } else {
+                format!("[\"{name}\"]{inside}")
+            })
+        })
     }
 
     /// The first member of this name, taken out.

@@ -1,0 +1,149 @@
+//! Logs that newcomers gave: lists of documents, cut ones beside whole ones, and figures that cannot be of one test.
+
+use super::{bps, read};
+use linerate_model::run::Run;
+use linerate_store::import::{Imported, import};
+
+#[track_caller]
+fn imported(text: &str) -> Imported {
+    import(&[("a.log".to_owned(), text.as_bytes().to_vec())]).unwrap()
+}
+
+/// A document of iperf3 in one line, as of another test for each digit.
+fn document(digit: &str) -> String {
+    let (_, bytes) = read("formats/iperf3-3.12-tcp-P2R.client.json");
+    let mut value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    value["start"]["cookie"] = serde_json::Value::String(format!("cookie-{digit}"));
+    value.to_string()
+}
+
+fn rates(runs: &[Run]) -> Vec<u64> {
+    runs.iter()
+        .map(|run| bps(run.trials[0].received_rate))
+        .collect()
+}
+
+#[test]
+fn every_document_of_a_list_in_one_line_is_a_test() {
+    let documents = ["1", "2", "3"].map(document);
+    let Imported {
+        runs,
+        warnings,
+        refused,
+    } = imported(&format!("[{}]", documents.join(", ")));
+    assert_eq!((warnings, refused), (vec![], vec![]));
+    assert_eq!(rates(&runs), [8_598_558_847; 3]);
+}
+
+#[test]
+fn a_document_that_follows_a_cut_one_is_read() {
+    let (_, bytes) = read("formats/iperf3-3.12-tcp-P2R.client.json");
+    let whole = String::from_utf8(bytes).unwrap();
+    let (cut, _) = whole.rsplit_once("\"start\"").unwrap();
+    let Imported { runs, refused, .. } = imported(&format!("{cut}\"start\":\t0,{whole}"));
+    assert_eq!(rates(&runs), [8_598_558_847]);
+    assert!(refused[0].to_string().contains("is damaged"), "{refused:?}");
+}
+
+#[test]
+fn a_document_inside_another_object_is_named_with_what_takes_it_out() {
+    let document: serde_json::Value = serde_json::from_str(&document("1")).unwrap();
+    for (path, value) in [
+        (
+            ".results.host1",
+            serde_json::json!({"results": {"host1": document}}),
+        ),
+        (
+            ".runs[1][\"a b\"]",
+            serde_json::json!({"runs": [{}, {"a b": document}]}),
+        ),
+    ] {
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let error = import(&[("a.log".to_owned(), text.into_bytes())]).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains(&format!("`jq '{path}' a.log`")), "{said}");
+        assert!(!said.contains("cut off"), "{said}");
+    }
+}
+
+#[test]
+fn lines_of_another_format_that_are_left_out_are_refused() {
+    let text = include_str!("../fixtures/formats/iperf3-3.12-title.client.txt");
+    let Imported { runs, refused, .. } = imported(&format!("{}\n{text}", document("1")));
+    assert_eq!(runs.len(), 1);
+    let said = refused[0].to_string();
+    assert!(said.contains("it also has lines of iperf3-text"), "{said}");
+}
+
+/// A client that sent 45.7 MB over TCP, of which the other end tells this.
+fn tcp(receiver: &str) -> Run {
+    let text = format!(
+        "Connecting to host 10.0.0.2, port 5201\n\
+         [  5] local 10.0.0.1 port 55326 connected to 10.0.0.2 port 5201\n\
+         [ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n\
+         [  5]   0.00-1.00   sec  12.4 MBytes   104 Mbits/sec  341    246 KBytes       \n\
+         [  5]   1.00-2.00   sec  11.8 MBytes  99.1 Mbits/sec   17    130 KBytes       \n\
+         [  5]   2.00-3.00   sec  9.88 MBytes  82.9 Mbits/sec    0    136 KBytes       \n\
+         [  5]   3.00-4.00   sec  11.6 MBytes  97.5 Mbits/sec  145    229 KBytes       \n\
+         - - - - - - - - - - - - - - - - - - - - - - - - -\n\
+         [ ID] Interval           Transfer     Bitrate         Retr\n\
+         [  5]   0.00-4.00   sec  45.7 MBytes  95.8 Mbits/sec  503             sender\n\
+         [  5]   0.00-4.03   sec  {receiver}                  receiver\n\niperf Done.\n"
+    );
+    imported(&text).runs.remove(0)
+}
+
+#[test]
+fn tcp_delivers_what_was_sent() {
+    for (receiver, words) in [
+        ("64.7 MBytes   135 Mbits/sec", "67.8 MB arrived of 47.9 MB"),
+        ("14.7 MBytes  30.6 Mbits/sec", "can have been on their way"),
+    ] {
+        let run = tcp(receiver);
+        let said = run.doubts.join("; ");
+        assert!(said.contains(words), "{said}");
+        assert_eq!(run.trials[0].received_rate, None, "{receiver}");
+        assert_eq!(bps(run.trials[0].offered_load), 95_800_000, "{receiver}");
+    }
+    // What a window and buffers hold is no contradiction.
+    let right = tcp("44.7 MBytes  93.0 Mbits/sec");
+    assert_eq!(right.doubts, Vec::<String>::new());
+    assert_eq!(bps(right.trials[0].received_rate), 93_000_000);
+}
+
+#[test]
+fn the_sum_of_a_document_is_that_of_its_streams() {
+    let mut value: serde_json::Value = serde_json::from_str(&document("1")).unwrap();
+    value["end"]["sum_received"]["bytes"] = 0.into();
+    value["end"]["sum_received"]["bits_per_second"] = 0.into();
+    let run = imported(&value.to_string()).runs.remove(0);
+    let said = run.doubts.join("; ");
+    assert!(said.contains("the sum over streams has 0 B"), "{said}");
+    assert_eq!(run.trials[0].received_rate, None);
+}
+
+#[test]
+fn a_share_of_losses_that_is_not_that_of_the_counts_is_doubted() {
+    let log = |share: &str| {
+        format!(
+            "Connecting to host 10.0.0.2, port 5201\n\
+             [  5] local 10.0.0.1 port 42774 connected to 10.0.0.2 port 5201\n\
+             [ ID] Interval           Transfer     Bitrate         Total Datagrams\n\
+             [  5]   0.00-1.00   sec  16.7 MBytes   140 Mbits/sec  12077  \n\
+             [  5]   1.00-2.00   sec  16.7 MBytes   140 Mbits/sec  12059  \n\
+             [  5]   2.00-3.00   sec  16.7 MBytes   140 Mbits/sec  12110  \n\
+             - - - - - - - - - - - - - - - - - - - - - - - - -\n\
+             [ ID] Interval           Transfer     Bitrate         Jitter    Lost/Total Datagrams\n\
+             [  5]   0.00-3.00   sec  50.1 MBytes   140 Mbits/sec  0.000 ms  0/36246 (0%)  sender\n\
+             [  5]   0.00-3.02   sec  33.7 MBytes  93.4 Mbits/sec  0.237 ms  11780/36174 ({share})  receiver\n\
+             \niperf Done.\n"
+        )
+    };
+    let odd = imported(&log("3.3%")).runs.remove(0);
+    let said = odd.doubts.join("; ");
+    assert!(said.contains("another share beside them"), "{said}");
+    for share in ["33%", "32%", "3.3e+01%"] {
+        let doubts = imported(&log(share)).runs.remove(0).doubts;
+        assert_eq!(doubts, Vec::<String>::new(), "{share}");
+    }
+}
