@@ -1,7 +1,7 @@
 //! Load: what other programs use of the host now.
 
-use super::{FitnessCheck, fine, found};
-use linerate_model::doctor::{Finding, Severity};
+use super::{FitnessCheck, fine, found, severity_of};
+use linerate_model::doctor::Finding;
 
 /// Share of all cores from which a traffic thread hardly finds one that is free.
 const PROBLEM_SHARE: f64 = 0.5;
@@ -14,13 +14,8 @@ pub(super) static CHECK: FitnessCheck = FitnessCheck {
     examine: |condition| {
         let share = condition.busy.clone()?.get();
         let now = format!("other programs use {:.0} % of this host", share * 100.0);
-        if share < NEGLIGIBLE_SHARE {
+        let Some(severity) = severity_of(share, NEGLIGIBLE_SHARE..PROBLEM_SHARE) else {
             return Ok(fine(now));
-        }
-        let severity = if share >= PROBLEM_SHARE {
-            Severity::High
-        } else {
-            Severity::Medium
         };
         Ok(found(Finding {
             severity,

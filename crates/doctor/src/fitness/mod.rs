@@ -30,6 +30,7 @@ mod words;
 use linerate_model::condition::{Condition, ReadResult};
 use linerate_model::doctor::{CheckOutcome, Checked, Finding, Severity};
 use linerate_model::knob::{Consent, Knob, Setting};
+use std::ops::Range;
 
 /// Every check. A new one: its file, its `mod` line above, its entry here.
 pub static ALL: &[&FitnessCheck] = &[
@@ -95,6 +96,15 @@ fn rank(outcome: &CheckOutcome) -> (u8, Option<Severity>) {
 
 fn fine(now: impl Into<String>) -> CheckOutcome {
     CheckOutcome::Fine { now: now.into() }
+}
+
+/// How severe it is to lose this share of the cores' time: nothing below `medium`, high from its end on.
+fn severity_of(share: f64, medium: Range<f64>) -> Option<Severity> {
+    match share {
+        share if share < medium.start => None,
+        share if share < medium.end => Some(Severity::Medium),
+        _ => Some(Severity::High),
+    }
 }
 
 fn found(finding: Finding) -> CheckOutcome {

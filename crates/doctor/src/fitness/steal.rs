@@ -1,7 +1,7 @@
 //! Steal time: CPU time that the hypervisor takes.
 
-use super::{FitnessCheck, fine, found};
-use linerate_model::doctor::{Finding, Severity};
+use super::{FitnessCheck, fine, found, severity_of};
+use linerate_model::doctor::Finding;
 
 /// Share above which one run in a few is affected.
 const PROBLEM_SHARE: f64 = 0.01;
@@ -14,13 +14,8 @@ pub(super) static CHECK: FitnessCheck = FitnessCheck {
     examine: |condition| {
         let share = condition.stolen.clone()?.get();
         let now = format!("{:.3} % of all cores' time since boot", share * 100.0);
-        if share < NEGLIGIBLE_SHARE {
+        let Some(severity) = severity_of(share, NEGLIGIBLE_SHARE..PROBLEM_SHARE) else {
             return Ok(fine(now));
-        }
-        let severity = if share >= PROBLEM_SHARE {
-            Severity::High
-        } else {
-            Severity::Medium
         };
         Ok(found(Finding {
             severity,
