@@ -40,7 +40,7 @@ impl Contender for Neper {
         };
         let [control, data] = [lab.port(), lab.port()].map(|port| port.to_string());
         let (streams_word, seconds) = (streams.to_string(), lengths.seconds());
-        let both = words(&[
+        let mut both = words(&[
             "-C",
             &control,
             "-P",
@@ -50,6 +50,8 @@ impl Contender for Neper {
             "-l",
             &seconds,
         ]);
+        // Else it leaves files of log where the benchmark was started.
+        both.push("--logtostderr".to_owned());
         let port = control.parse().context("invariant: a number")?;
         let server = lab.serve(program, &both, ("tcp", port))?;
         let mut client = words(&["-c", "-H", &lab.b().ipv4().to_string()]);
