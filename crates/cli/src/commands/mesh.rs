@@ -109,6 +109,7 @@ impl MeshArgs {
     fn rounds(&self, output: &OutputArgs, period: Duration) -> Result<ExitCode> {
         let seed = self.wanted(output)?.seed;
         let schedule = Schedule::new(period, self.jitter, seed)?;
+        interrupt_flag()?;
         let epoch = MonoClock.now();
         let elapsed = || MonoClock.now().saturating_since(epoch);
         let tell = |text: String| {
@@ -118,7 +119,6 @@ impl MeshArgs {
         };
         let mut next = schedule.next(Duration::ZERO, None);
         loop {
-            interrupt_flag()?;
             if ending::sleep_until(epoch.after(next.begin)) {
                 return Ok(ExitCode::Done);
             }
@@ -132,6 +132,8 @@ impl MeshArgs {
                 Err(error) if next.number == 0 => return Err(error),
                 Err(error) => terminal::error(&format!("round {}: {error:#}", next.number)),
             }
+            // A round says when its work is over. What is told next is told by a process that ends by itself again.
+            interrupt_flag()?;
             let now = elapsed();
             next = schedule.next(now, Some(next.number));
             if next.skipped > 0 {
