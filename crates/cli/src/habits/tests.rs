@@ -148,7 +148,7 @@ fn page() -> (String, String) {
         let names: Vec<_> = letter.into_iter().chain(words).collect();
         names.join(", ")
     };
-    let (mut rows, mut without) = (Vec::new(), Vec::new());
+    let (mut rows, mut without) = (Vec::<(String, Vec<String>)>::new(), Vec::new());
     for habit in ALL {
         let here = match habit.here {
             Here::Same => "the same".to_owned(),
@@ -159,8 +159,15 @@ fn page() -> (String, String) {
                 continue;
             }
         };
-        rows.push(format!("| {} | {here} |\n", names(habit)));
+        match rows.iter_mut().find(|(known, _)| *known == here) {
+            Some((_, row)) => row.push(names(habit)),
+            None => rows.push((here, vec![names(habit)])),
+        }
     }
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|(here, row)| format!("| {} | {here} |\n", row.join(", ")))
+        .collect();
     (rows.concat(), without.join(", "))
 }
 

@@ -16,7 +16,7 @@ pub(crate) static CAUSE: Cause = Cause {
     id: "device",
     name: "the device under test",
     subject: "the device under test",
-    summary: "The device's own counters hold most of what was lost; or most was lost between its ports, of which no counter of it tells; or its work takes the CPU time in which more frames could be sent: over a wire in its place linerate sends more.",
+    summary: "Its counters hold most of what was lost; or most was lost between its ports uncounted; or its work takes CPU time in which a wire in its place carries more.",
     ..Cause::BASE
 };
 

@@ -14,7 +14,7 @@ pub(crate) static CAUSE: Cause = Cause {
     id: "open-connections",
     name: "the number of connections at once",
     subject: "the number of connections at once",
-    summary: "Each connection waits for its own handshake and answer, and both ends have CPU time to spare: more at once are opened more often.",
+    summary: "Each connection waits for its own handshake and answer, with CPU time to spare at both ends.",
     ..Cause::BASE
 };
 

@@ -16,7 +16,7 @@ pub(crate) static CAUSE: Cause = Cause {
     id: "other-programs",
     name: "other programs on the host",
     subject: "other programs",
-    summary: "A traffic thread waited for a core for a share of its time that matters, and other programs used as much.",
+    summary: "A traffic thread waited for a core, and other programs used as much.",
     ..Cause::BASE
 };
 

@@ -10,7 +10,7 @@ use super::{Cause, RuleOutcome, clear};
 pub(crate) static CAUSE: Cause = Cause {
     id: "path-mtu",
     name: "the path's MTU",
-    summary: "No packet of the size sent arrives while smaller ones do: part of the path carries less, and nobody says so.",
+    summary: "No packet of the size sent arrives while smaller ones do, and nobody says so.",
     needs: &[Need::Loss],
     is_whole_story: true,
     examine: Some(examine),

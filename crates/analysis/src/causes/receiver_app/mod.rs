@@ -13,7 +13,7 @@ pub(crate) static CAUSE: Cause = Cause {
     name: "the receiver's application",
     side: Some(Side::Receiver),
     subject: "the receiving application",
-    summary: "A queue always stands before the receiving application while its thread rests: it is too slow on average, whatever its buffer.",
+    summary: "A queue always stands before the receiving application while its thread rests.",
     needs: &[
         Need::Chronographs,
         Need::Loss,

@@ -11,7 +11,7 @@ pub(crate) static CAUSE: Cause = Cause {
     name: "the receiver's softnet backlog",
     side: Some(Side::Receiver),
     subject: "the receiver's backlog",
-    summary: "Packets arrived at the receiving host and were dropped because its softnet backlog was full.",
+    summary: "Packets were dropped because the receiving host's softnet backlog was full.",
     needs: &[Need::Loss, Need::Ledger],
     examine: Some(examine),
     ..Cause::BASE

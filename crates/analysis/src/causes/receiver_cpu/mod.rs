@@ -21,7 +21,7 @@ pub(crate) static CAUSE: Cause = Cause {
     name: "the receiver's CPU",
     side: Some(Side::Receiver),
     subject: "the receiver's CPU",
-    summary: "Packets were dropped in the receiver, or its window was closed, while its thread or a soft interrupt used all of a core.",
+    summary: "Packets were dropped in the receiver, or its window was closed, while its thread or a soft interrupt used a whole core.",
     needs: &[Need::ReceiverCpu, Need::Ledger],
     examine: Some(examine),
     ..Cause::BASE

@@ -11,7 +11,7 @@ pub(crate) static CAUSE: Cause = Cause {
     name: "the receiver's socket buffer",
     side: Some(Side::Receiver),
     subject: "the receiver's socket buffer",
-    summary: "Packets arrived at the receiving host and were dropped because the socket's buffer was full.",
+    summary: "Packets were dropped because the receiving socket's buffer was full.",
     needs: &[Need::Loss, Need::Ledger],
     examine: Some(examine),
     ..Cause::BASE

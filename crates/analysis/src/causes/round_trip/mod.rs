@@ -17,7 +17,7 @@ use point::Point;
 pub(crate) static CAUSE: Cause = Cause {
     id: "round-trip",
     name: "none looked for: round trips were timed",
-    summary: "Round trips were timed: which wait mode is how much faster, at what CPU cost, and where the time goes.",
+    summary: "Round trips were timed: which wait mode is faster, at what CPU cost, and where the time goes.",
     needs: &[Need::RoundTrips],
     examine: Some(examine),
     ..Cause::BASE
