@@ -1,4 +1,9 @@
-//! A run as JUnit's XML, which CI systems show as tests: a case for each trial and each goal.
+//! Results as JUnit's XML, which CI systems show as tests: a case for each trial and goal of a run, each metric of a
+//! comparison, each budget of a footprint.
+//!
+//! Failures and errors are what gives the command another exit code than 0: a goal that was not reached, a regression, a
+//! budget that is exceeded are failures; a run that was cut short, a metric that cannot be judged are errors. A single trial
+//! that is not valid is skipped, with its reasons.
 
 use crate::charts::goal_name;
 use crate::figures::clean;
@@ -7,16 +12,21 @@ use linerate_model::run::{GoalResult, Run, RunStatus, Trial};
 use maud::html;
 use std::time::Duration;
 
-/// A run and its parts, a suite each.
-///
-/// Failures are what gives the command another exit code than 0: a goal that was not reached, a result that is not
-/// valid. A run that was cut short is an error; a single trial that is not valid is skipped, with its reasons.
-pub fn junit(run: &Run) -> String {
-    let suites = suites(run);
-    let cases = || suites.iter().flat_map(|suite| &suite.cases);
+/// Runs and their parts, a suite each.
+pub fn junit(runs: &[Run]) -> String {
+    let all: Vec<_> = runs.iter().flat_map(suites).collect();
+    document(&all)
+}
+
+/// The suites as a file.
+pub(crate) fn document(suites: &[Suite]) -> String {
+    let count = |is: fn(&Outcome) -> bool| {
+        let cases = suites.iter().flat_map(|suite| &suite.cases);
+        cases.filter(|case| is(&case.outcome)).count()
+    };
     let page = html! {
-        testsuites name="linerate" tests=(cases().count()) failures=(cases().filter(|case| matches!(case.outcome, Outcome::Failed(_))).count()) errors=(cases().filter(|case| matches!(case.outcome, Outcome::Broken(_))).count()) skipped=(cases().filter(|case| matches!(case.outcome, Outcome::Skipped(_))).count()) {
-            @for suite in &suites {
+        testsuites name="linerate" tests=(count(|_| true)) failures=(count(|outcome| matches!(outcome, Outcome::Failed(_)))) errors=(count(|outcome| matches!(outcome, Outcome::Broken(_)))) skipped=(count(|outcome| matches!(outcome, Outcome::Skipped(_)))) {
+            @for suite in suites {
                 testsuite name=(suite.name) timestamp=[&suite.started] tests=(suite.cases.len()) {
                     @for case in &suite.cases {
                         testcase classname=(suite.name) name=(case.name) time=(case.seconds) {
@@ -38,19 +48,49 @@ pub fn junit(run: &Run) -> String {
     )
 }
 
-struct Suite {
+/// Cases that belong together.
+#[derive(Debug)]
+pub struct Suite {
     name: String,
+    /// RFC 3339, where it is known.
     started: Option<String>,
     cases: Vec<Case>,
 }
 
-struct Case {
+impl Suite {
+    /// Judgements that have no time of their own.
+    pub(crate) fn judged(name: &str, cases: Vec<Case>) -> Self {
+        Self {
+            name: clean(name),
+            started: None,
+            cases,
+        }
+    }
+}
+
+/// What is one test to a CI system.
+#[derive(Debug)]
+pub struct Case {
     name: String,
     seconds: String,
     outcome: Outcome,
 }
 
-enum Outcome {
+impl Case {
+    /// A case that took no time of its own.
+    pub(crate) fn judged(name: &str, outcome: Outcome) -> Self {
+        Self {
+            name: clean(name),
+            seconds: seconds(Duration::ZERO),
+            outcome,
+        }
+    }
+}
+
+/// How a case ended, with the reason.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It could not be judged.
     Broken(String),
     Failed(String),
     Passed,
@@ -106,11 +146,7 @@ fn of_status(run: &Run) -> Option<Case> {
         }
         RunStatus::Invalid => Outcome::Failed("the run's result is not valid".to_owned()),
     };
-    Some(Case {
-        name: "run".to_owned(),
-        seconds: seconds(Duration::ZERO),
-        outcome,
-    })
+    Some(Case::judged("run", outcome))
 }
 
 fn seconds(time: Duration) -> String {
@@ -125,7 +161,7 @@ mod tests {
     #[test]
     fn a_goal_that_is_missed_is_a_failure_with_its_reason() {
         let run = search(vec![goal(0.0, Some("time <is> up")), goal(0.001, None)]);
-        let xml = junit(&run);
+        let xml = junit(&[run]);
         assert!(
             xml.contains("tests=\"2\" failures=\"1\" errors=\"0\""),
             "{xml}"
@@ -142,6 +178,6 @@ mod tests {
             status: RunStatus::Incomplete,
             ..search(Vec::new())
         };
-        assert!(junit(&cut).contains("errors=\"1\""));
+        assert!(junit(&[cut]).contains("errors=\"1\""));
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct OutputArgs {
     /// Title of the run and of its report, for lists and headings; `report` gives one to several runs.
     #[arg(long, short_alias = 'T', global = true, value_name = "TEXT", value_parser = title, hide_short_help = true)]
     pub(crate) title: Option<String>,
-    /// Write a report of the run to this file; its ending chooses the format (html, txt, csv, json, sfnt, hgrm).
+    /// Write a report of the run to this file; its ending chooses the format (html, txt, csv, json, xml, sfnt, hgrm).
     /// `export` writes what it exports.
     #[arg(long, short = 'o', global = true, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -64,7 +64,7 @@ impl ExportArgs {
             (ExportFormat::Json, _) => export::json(&run),
             (ExportFormat::Csv, _) => export::csv([&run]),
             (ExportFormat::CsvIntervals, _) => export::intervals_csv(&run),
-            (ExportFormat::Junit, _) => linerate_report::junit(&run),
+            (ExportFormat::Junit, _) => linerate_report::junit(std::slice::from_ref(&run)),
             (ExportFormat::Openmetrics, _) => linerate_report::run_metrics(&run),
             (ExportFormat::Hgrm, Some(path)) if self.trial.is_none() => {
                 archive::write_hgrm(path, &run)?;

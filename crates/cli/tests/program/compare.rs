@@ -281,7 +281,7 @@ fn a_live_run_against_a_published_table() {
     assert_ne!(document["machines"]["same"], "same");
     let note = document["notes"][0].as_str().unwrap();
     assert!(note.contains("not comparable in absolute terms"), "{note}");
-    for file in ["c.html", "c.csv", "c.txt", "c.json"] {
+    for file in ["c.html", "c.csv", "c.txt", "c.json", "c.xml"] {
         let ended = place.run(&["compare", table, "last", "-o", file]);
         assert_eq!(ended.err, format!("note: the comparison is in {file}\n"));
     }

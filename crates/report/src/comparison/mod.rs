@@ -7,7 +7,8 @@ mod charts;
 mod csv;
 
 use crate::document::{Block, Document, DocumentFormat, Head};
-use crate::figures::{Unit, digits};
+use crate::figures::{Unit, clean, digits};
+use crate::junit::{Case, Outcome, Suite};
 use linerate_model::comparison::{
     CompareAnswer, CompareVerdict, Compared, Comparison, MetricComparison, Pair,
 };
@@ -22,6 +23,7 @@ impl Document for Comparison {
         DocumentFormat::Text,
         DocumentFormat::Csv,
         DocumentFormat::Json,
+        DocumentFormat::Junit,
     ];
     const NAME: &'static str = "comparison";
 
@@ -45,6 +47,33 @@ impl Document for Comparison {
     fn csv(&self) -> String {
         csv::rows(self)
     }
+
+    fn suites(&self) -> Vec<Suite> {
+        self.pairs.iter().map(suite).collect()
+    }
+}
+
+/// A case for each metric: fails where B is worse, and cannot be judged where the whole comparison cannot because of it.
+fn suite(pair: &Pair) -> Suite {
+    let cases = pair.metrics.iter().map(|metric| {
+        let shown = || format!("{} ({})", effect(metric), effect_interval(metric));
+        let outcome = match metric.answer {
+            CompareAnswer::Regression => Outcome::Failed(format!(
+                "{}: B against A {}, A {}, B {}",
+                verdict(metric),
+                shown(),
+                value(metric.metric, &metric.a),
+                value(metric.metric, &metric.b)
+            )),
+            CompareAnswer::CannotTell if metric.decides => {
+                let why = metric.why.as_deref().unwrap_or("too few repetitions");
+                Outcome::Broken(format!("cannot tell whether B is worse: {}", clean(why)))
+            }
+            CompareAnswer::CannotTell | CompareAnswer::NoRegression => Outcome::Passed,
+        };
+        Case::judged(&metric.words, outcome)
+    });
+    Suite::judged(&pair.cell.name, cases.collect())
 }
 
 /// A pair and what was compared of it.

@@ -10,6 +10,8 @@ linerate_model::named_enum! {
         Html = "html",
         /// The document as data.
         Json = "json",
+        /// Test cases for CI systems.
+        Junit = "xml",
         /// Text for a pull request.
         Markdown = "md",
         /// Aligned columns.

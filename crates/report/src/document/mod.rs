@@ -14,6 +14,7 @@ pub(crate) use block::{Look, MARKDOWN, Most, PAGE, SCREENS, SheetRow, TERMINAL};
 pub use format::DocumentFormat;
 pub(crate) use text::write as write_text;
 
+use crate::junit::{self, Suite};
 use crate::page::{self, Drawings, Frame};
 use crate::paper::{Paper, Style};
 use crate::report::ReportError;
@@ -40,6 +41,11 @@ pub trait Document {
     fn csv(&self) -> String {
         String::new()
     }
+
+    /// A test for each of its answers, where it is written for CI systems.
+    fn suites(&self) -> Vec<Suite> {
+        Vec::new()
+    }
 }
 
 /// What stands above and below the blocks of a document on a page.
@@ -65,6 +71,7 @@ pub fn render<D: Document>(
         DocumentFormat::Csv => document.csv(),
         DocumentFormat::Html => whole_page(document, made)?,
         DocumentFormat::Json => as_json(document, Indent::Indented)? + "\n",
+        DocumentFormat::Junit => junit::document(&document.suites()),
         DocumentFormat::Markdown => markdown::write(&document.blocks()),
         DocumentFormat::Text => as_text(document, COLUMNS, Style::Plain),
     })

@@ -10,6 +10,8 @@ mod tree;
 mod treemap;
 
 use crate::document::{Block, Document, DocumentFormat, Head};
+use crate::figures::clean;
+use crate::junit::{Case, Outcome, Suite};
 use crate::table::Cell;
 use linerate_model::footprint::{
     BudgetOn, ByteCountChange, Footprint, FootprintBudget, FootprintContent, FootprintFile,
@@ -85,6 +87,7 @@ impl Document for FootprintPage<'_> {
         DocumentFormat::Csv,
         DocumentFormat::Json,
         DocumentFormat::Text,
+        DocumentFormat::Junit,
     ];
     const NAME: &'static str = "footprint";
 
@@ -126,6 +129,23 @@ impl Document for FootprintPage<'_> {
 
     fn csv(&self) -> String {
         csv::rows(self.content)
+    }
+
+    fn suites(&self) -> Vec<Suite> {
+        let budgets: &[FootprintBudget] = match self.content {
+            FootprintContent::Builds(_) => &[],
+            FootprintContent::Difference(difference) => &difference.budgets,
+            FootprintContent::Footprint(footprint) => &footprint.budgets,
+        };
+        let cases = budgets.iter().map(|one| {
+            let outcome = if one.met {
+                Outcome::Passed
+            } else {
+                Outcome::Failed(clean(&budget(one)))
+            };
+            Case::judged(&format!("budget {}", one.name), outcome)
+        });
+        vec![Suite::judged(&self.head().heading, cases.collect())]
     }
 }
 

@@ -6,6 +6,7 @@ mod csv;
 mod hgrm;
 mod html;
 mod json;
+mod junit;
 mod sfnt;
 mod text;
 
@@ -15,6 +16,7 @@ pub static ALL: &[&Renderer] = &[
     &text::RENDERER,
     &csv::RENDERER,
     &json::RENDERER,
+    &junit::RENDERER,
     &sfnt::RENDERER,
     &hgrm::RENDERER,
 ];

@@ -209,6 +209,26 @@ fn a_pull_request_sees_the_conclusion_first_and_what_is_worse_before_the_rest() 
 }
 
 #[test]
+fn a_ci_system_sees_a_case_for_each_metric() {
+    let comparison = comparison("<block>\u{1b}");
+    let xml = as_file(&comparison, DocumentFormat::Junit);
+    let metrics = || comparison.pairs.iter().flat_map(|pair| &pair.metrics);
+    let count = |answer| metrics().filter(|metric| metric.answer == answer).count();
+    let [worse, open] = [CompareAnswer::Regression, CompareAnswer::CannotTell].map(count);
+    assert!(worse > 0 && open > 0, "both are shown");
+    let counts = format!("tests=\"16\" failures=\"{worse}\" errors=\"{open}\" skipped=\"0\"");
+    assert!(xml.contains(&counts), "{counts} is not in {xml}");
+    assert_eq!(xml.matches("<failure message=").count(), worse);
+    assert!(
+        xml.contains("<failure message=\"slower: B against A 1.300 ("),
+        "{xml}"
+    );
+    let why = "<error message=\"cannot tell whether B is worse: n = 1 on both sides\">";
+    assert_eq!(xml.matches(why).count(), open);
+    assert!(!xml.contains("<block>") && !xml.contains('\u{1b}'), "{xml}");
+}
+
+#[test]
 fn strings_of_a_comparison_stay_text() {
     let hostile = comparison(HOSTILE);
     let page = as_file(&hostile, DocumentFormat::Html);

@@ -246,6 +246,19 @@ fn hostile_names_command_neither_terminal_nor_spreadsheet_nor_page() {
     assert!(csv.contains(",'=1+1,symbol,9000,elf-symbol"), "{csv}");
 }
 
+#[test]
+fn a_ci_system_sees_a_case_for_each_budget() {
+    let content = FootprintContent::Footprint(footprint("tcp_input"));
+    let xml = as_file(&content, DocumentFormat::Junit);
+    for words in [
+        "failures=\"1\" errors=\"0\"",
+        "name=\"budget ram\"",
+        "<failure message=\"ram: 24835 B, at most 24000 B: 835 B too much\">",
+    ] {
+        assert!(xml.contains(words), "{words} is not in {xml}");
+    }
+}
+
 /// Chooses a box, then the whole again, and tells what is shown.
 const PROBE: &str = "\
 const figures = [...document.querySelectorAll('figure.treemap')];\

@@ -250,6 +250,7 @@ fn renderers_have_unique_ids_and_summaries() {
             ("text", "txt"),
             ("csv", "csv"),
             ("json", "json"),
+            ("junit", "xml"),
             ("sfnt", "sfnt"),
             ("hgrm", "hgrm")
         ]
