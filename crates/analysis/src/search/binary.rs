@@ -1,11 +1,11 @@
 //! Plain bisection in the manner of RFC 2544 §26.1, for comparison: one goal after the other,
 //! one long trial per load, no prediction, no queue rule beyond the shared one.
 
-use super::config::{SearchConfig, SearchError, SearchGoal};
+use super::config::{SearchConfig, SearchError};
 use super::goal_state::GiveUp;
 use super::history::History;
 use super::outcome::{Step, TrialOutcome};
-use super::shortfall::{Cause, Shortfall};
+use super::shortfall::Cause;
 use super::{Search, SearchKind, curve};
 use linerate_model::run::{CurveFacts, GoalResult};
 use linerate_model::{BitRate, Ratio};
@@ -92,19 +92,14 @@ impl Bisection {
 
 impl Bisection {
     /// Why a goal is not reached, if it is not.
-    fn shortfall(
-        &self,
-        goal: &SearchGoal,
-        done: Option<(u32, Duration)>,
-        result: &GoalResult,
-    ) -> Cause {
-        if !self.history.can_judge(goal) {
+    fn shortfall(&self, index: usize, result: &GoalResult) -> Cause {
+        if !self.history.can_judge(&self.config.goals[index]) {
             Cause::GivenUp(GiveUp::NoDelay)
         } else if !self.ended {
             Cause::Unfinished
         } else if self.invalid >= INVALID_LIMIT {
             Cause::GivenUp(GiveUp::NoTrial)
-        } else if done.is_some() {
+        } else if self.states[index].is_some() {
             Cause::of_settled(result)
         } else {
             Cause::Budget(self.config.time_budget)
@@ -139,23 +134,9 @@ impl Search for Bisection {
     }
 
     fn goals(&self) -> Vec<GoalResult> {
-        let config = &self.config;
-        let mut results = self
-            .history
-            .results(&config.goals, config.direction, config.max_load);
-        let goals = config.goals.iter().zip(&self.states);
-        for ((goal, done), result) in goals.zip(&mut results) {
-            if let Some((trials, time)) = *done {
-                (result.trials, result.time) = (trials, time);
-            }
-            let shortfall = Shortfall {
-                cause: self.shortfall(goal, *done, result),
-                missed: self.history.missed_above(goal, result.lower_bound),
-                unit: config.load_unit,
-            };
-            shortfall.explain(result, goal);
-        }
-        results
+        let done = |index: usize| self.states[index];
+        let cause = |index, result: &_| self.shortfall(index, result);
+        self.history.results(&self.config, done, cause)
     }
 
     fn curve(&self) -> CurveFacts {

@@ -1,9 +1,10 @@
 //! Every trial of a search by load, and what follows from them for one goal.
 
 use super::classify::{Class, ClassifiedTrial, classify, conditional_throughput};
-use super::config::SearchGoal;
+use super::config::{SearchConfig, SearchGoal};
 use super::order;
 use super::outcome::{Judgement, Resolution, SENDER_TOLERANCE, TrialOutcome};
+use super::shortfall::{Cause, Shortfall};
 use linerate_model::run::{BoundedBy, GoalResult};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Ratio};
@@ -310,16 +311,19 @@ impl History {
         rates.get(rates.len() / 2).copied()
     }
 
-    /// The results of `goals` as they stand, in the form of the run document.
+    /// The results of all goals as they stand, in the form of the run document. `done` says after how many trials and how
+    /// much of their time a goal was found done, `cause` why it is not reached.
     ///
     /// All rest on the same trials, so they are in order: a goal that allows more is met wherever a stricter one is,
     /// and misses nowhere that a stricter one is met.
     pub(super) fn results(
         &self,
-        goals: &[SearchGoal],
-        direction: Direction,
-        max: BitRate,
+        config: &SearchConfig,
+        done: impl Fn(usize) -> Option<(u32, Duration)>,
+        cause: impl Fn(usize, &GoalResult) -> Cause,
     ) -> Vec<GoalResult> {
+        let goals = &config.goals;
+        let (direction, max) = (config.direction, config.max_load);
         let alone = goals.iter().map(|goal| self.result(goal, direction, max));
         let mut results: Vec<_> = alone.collect();
         order::cap(goals, &mut results);
@@ -331,7 +335,7 @@ impl History {
             }
         }
         order::raise(goals, &mut results);
-        for (goal, result) in goals.iter().zip(&mut results) {
+        for (index, (goal, result)) in goals.iter().zip(&mut results).enumerate() {
             let shown = Bounds {
                 lower: result.lower_bound,
                 upper: result.upper_bound,
@@ -341,6 +345,15 @@ impl History {
             // sender that varies, whose limit is not known as closely as asked.
             let close = goal.width.get() + SENDER_TOLERANCE;
             result.reached &= result.width.is_some_and(|width| width.get() <= close);
+            if let Some((trials, time)) = done(index) {
+                (result.trials, result.time) = (trials, time);
+            }
+            let shortfall = Shortfall {
+                cause: cause(index, result),
+                missed: self.missed_above(goal, result.lower_bound),
+                unit: config.load_unit,
+            };
+            shortfall.explain(result, goal);
         }
         results
     }

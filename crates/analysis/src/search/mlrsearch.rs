@@ -15,7 +15,7 @@ use super::floor::{self, Advice};
 use super::goal_state::{GiveUp, GoalState};
 use super::history::{Bounds, History};
 use super::outcome::{Step, TrialOutcome};
-use super::shortfall::{Cause, Shortfall};
+use super::shortfall::Cause;
 use super::{Search, SearchKind, burst, curve, ramp};
 use linerate_model::run::{BoundedBy, CurveFacts, GoalResult};
 use linerate_model::{BitRate, Ratio};
@@ -129,49 +129,6 @@ impl Controller {
         })
     }
 
-    /// What to do next. Stays the same until [`record`](Self::record) is called.
-    pub fn next_step(&mut self) -> Step {
-        if self.pending.is_none() {
-            self.pending = self.decide();
-        }
-        match self.pending {
-            Some(trial) if !self.ended => Step::Measure {
-                intended_load: trial.load,
-                duration: trial.duration,
-            },
-            _ => Step::Done,
-        }
-    }
-
-    /// Takes the outcome of the trial that [`next_step`](Self::next_step) asked for.
-    pub fn record(&mut self, mut outcome: TrialOutcome) {
-        let asked = match self.pending {
-            Some(trial) => {
-                // A measurer may round the load to whole packet gaps; the load asked for names it.
-                outcome.intended_load = trial.load;
-                trial.duration
-            }
-            None => outcome.duration,
-        };
-        // A trial without a duration has no rate, whatever it says of itself.
-        outcome.valid &= !outcome.duration.is_zero();
-        let disturbed = outcome.valid && self.is_disturbed(&outcome);
-        outcome.valid &= !disturbed;
-        let valid = outcome.valid;
-        self.history.add(outcome, asked);
-        if valid {
-            (self.invalid, self.disturbed) = (0, 0);
-            self.pending = None;
-            return;
-        }
-        if disturbed {
-            self.disturbed += 1;
-        } else {
-            self.invalid += 1;
-        }
-        self.repeat_or_wall();
-    }
-
     /// Whether the sender fell short of a load that it has offered before: its host had no time for it
     /// in this trial, which says nothing of the path and nothing of the sender's limit. A sender that
     /// keeps falling short is limited, or interrupted all the time, so only so many trials in a row are set aside.
@@ -208,27 +165,6 @@ impl Controller {
         }
     }
 
-    /// Each goal's result as it stands, in the order of the configuration.
-    pub fn goals(&self) -> Vec<GoalResult> {
-        let config = &self.config;
-        let mut results = self
-            .history
-            .results(&config.goals, config.direction, config.max_load);
-        let goals = config.goals.iter().zip(&self.states);
-        for ((goal, state), result) in goals.zip(&mut results) {
-            if let Some((trials, time)) = state.done {
-                (result.trials, result.time) = (trials, time);
-            }
-            let shortfall = Shortfall {
-                cause: self.shortfall(state, result),
-                missed: self.history.missed_above(goal, result.lower_bound),
-                unit: config.load_unit,
-            };
-            shortfall.explain(result, goal);
-        }
-        results
-    }
-
     /// Why the goal of this state is not reached, if it is not.
     fn shortfall(&self, state: &GoalState, result: &GoalResult) -> Cause {
         match (state.given_up, self.wall, state.done) {
@@ -238,42 +174,6 @@ impl Controller {
             (.., Some(_)) => Cause::of_settled(result),
             (.., None) => Cause::Budget(self.config.time_budget),
         }
-    }
-
-    /// Notable points of the load curve as it stands.
-    pub fn curve(&self) -> CurveFacts {
-        curve::facts(&self.history)
-    }
-
-    /// How far the search is (never goes back) and what it is doing.
-    pub fn progress(&self) -> (Ratio, String) {
-        if self.ended {
-            return (Ratio::clamped(1.0), "done".to_owned());
-        }
-        let text = match (self.ramp.is_empty(), self.focus()) {
-            (false, _) => "ramp: raising the load until the path shows congestion".to_owned(),
-            (true, Some(index)) => self.describe(index),
-            (true, None) => "done".to_owned(),
-        };
-        (Ratio::clamped(self.share), text)
-    }
-
-    /// What the user should know of the search, one sentence each.
-    pub fn notes(&self) -> Vec<String> {
-        let goals = self.config.goals.iter().zip(&self.states);
-        let mut notes: Vec<String> = goals
-            .filter_map(|(goal, state)| {
-                let why = state.given_up?;
-                Some(format!("loss goal {}: {why}", goal.loss_goal))
-            })
-            .collect();
-        notes.extend(burst::note(&self.history, &self.config));
-        if let Some(wall) = self.wall {
-            notes.push(format!(
-                "no valid trial at {wall} in {INVALID_LIMIT} attempts; no higher load was tried after that"
-            ));
-        }
-        notes
     }
 
     fn describe(&self, index: usize) -> String {
@@ -599,26 +499,82 @@ impl Controller {
 
 impl Search for Controller {
     fn next_step(&mut self) -> Step {
-        Self::next_step(self)
+        if self.pending.is_none() {
+            self.pending = self.decide();
+        }
+        match self.pending {
+            Some(trial) if !self.ended => Step::Measure {
+                intended_load: trial.load,
+                duration: trial.duration,
+            },
+            _ => Step::Done,
+        }
     }
 
-    fn record(&mut self, outcome: TrialOutcome) {
-        Self::record(self, outcome);
+    fn record(&mut self, mut outcome: TrialOutcome) {
+        let asked = match self.pending {
+            Some(trial) => {
+                // A measurer may round the load to whole packet gaps; the load asked for names it.
+                outcome.intended_load = trial.load;
+                trial.duration
+            }
+            None => outcome.duration,
+        };
+        // A trial without a duration has no rate, whatever it says of itself.
+        outcome.valid &= !outcome.duration.is_zero();
+        let disturbed = outcome.valid && self.is_disturbed(&outcome);
+        outcome.valid &= !disturbed;
+        let valid = outcome.valid;
+        self.history.add(outcome, asked);
+        if valid {
+            (self.invalid, self.disturbed) = (0, 0);
+            self.pending = None;
+            return;
+        }
+        if disturbed {
+            self.disturbed += 1;
+        } else {
+            self.invalid += 1;
+        }
+        self.repeat_or_wall();
     }
 
     fn goals(&self) -> Vec<GoalResult> {
-        Self::goals(self)
+        let done = |index: usize| self.states[index].done;
+        let cause = |index, result: &_| self.shortfall(&self.states[index], result);
+        self.history.results(&self.config, done, cause)
     }
 
     fn curve(&self) -> CurveFacts {
-        Self::curve(self)
+        curve::facts(&self.history)
     }
 
     fn progress(&self) -> (Ratio, String) {
-        Self::progress(self)
+        if self.ended {
+            return (Ratio::clamped(1.0), "done".to_owned());
+        }
+        let text = match (self.ramp.is_empty(), self.focus()) {
+            (false, _) => "ramp: raising the load until the path shows congestion".to_owned(),
+            (true, Some(index)) => self.describe(index),
+            (true, None) => "done".to_owned(),
+        };
+        (Ratio::clamped(self.share), text)
     }
 
     fn notes(&self) -> Vec<String> {
-        Self::notes(self)
+        let goals = self.config.goals.iter().zip(&self.states);
+        let mut notes: Vec<String> = goals
+            .filter_map(|(goal, state)| {
+                let why = state.given_up?;
+                Some(format!("loss goal {}: {why}", goal.loss_goal))
+            })
+            .collect();
+        notes.extend(burst::note(&self.history, &self.config));
+        if let Some(wall) = self.wall {
+            notes.push(format!(
+                "no valid trial at {wall} in {INVALID_LIMIT} attempts; no higher load was tried after that"
+            ));
+        }
+        notes
     }
 }
