@@ -57,7 +57,7 @@ pub fn plan_power(
                 factors
                     .filter(|(_, factor)| factor.1 > 1 && !is_load(plan, &factor.0))
                     .filter_map(|(at, (name, _))| {
-                        let least = planned.detectable((number, at), deviation)?;
+                        let least = planned.detectable(number, at, deviation)?;
                         Some((of.named(name), least))
                     })
                     .collect::<Vec<_>>()

@@ -50,32 +50,21 @@ pub fn stopped_trial(
     receiver: Option<EndpointReport>,
 ) -> Trial {
     let made = cut_short(spec, sender.as_ref());
-    let mut trial = ended(index, &made, direction, (sender, receiver), TrialEnd::User);
+    let mut trial = ended(index, &made, direction, sender, receiver, TrialEnd::User);
     trial.reasons.push(TrialEnd::BY_USER.to_owned());
     trial
 }
 
-/// Makes the trial of one direction of a test that broke off `elapsed` after its traffic began, from what an end counted
-/// until then. It is not valid, for the reason `why`.
-pub fn broken_trial(
-    index: u32,
-    spec: &TestSpec,
-    direction: Direction,
-    ends: (Option<EndpointReport>, Option<EndpointReport>),
-    (elapsed, why): (Duration, &str),
-) -> Trial {
+/// The test that was made when it broke off `elapsed` after its traffic began.
+pub fn broken_off(spec: &TestSpec, elapsed: Duration) -> TestSpec {
     let longest = match spec.stop {
         Stop::After(planned) => planned.min(elapsed),
         _ => elapsed,
     };
-    let made = TestSpec {
+    TestSpec {
         stop: Stop::After(longest),
         ..spec.clone()
-    };
-    let mut trial = ended(index, &made, direction, ends, TrialEnd::Planned);
-    trial.valid = false;
-    trial.reasons.insert(0, why.to_owned());
-    trial
+    }
 }
 
 /// The test that was made when the user stopped it: as long as its sender had sent.
@@ -109,20 +98,16 @@ pub fn trial(
     sender: Option<EndpointReport>,
     receiver: Option<EndpointReport>,
 ) -> Trial {
-    ended(
-        index,
-        spec,
-        direction,
-        (sender, receiver),
-        TrialEnd::Planned,
-    )
+    let planned = TrialEnd::Planned;
+    ended(index, spec, direction, sender, receiver, planned)
 }
 
 fn ended(
     index: u32,
     spec: &TestSpec,
     direction: Direction,
-    (sender, receiver): (Option<EndpointReport>, Option<EndpointReport>),
+    sender: Option<EndpointReport>,
+    receiver: Option<EndpointReport>,
     end: TrialEnd,
 ) -> Trial {
     let ends = Ends::new(spec, sender.as_ref(), receiver.as_ref());

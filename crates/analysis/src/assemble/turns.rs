@@ -210,7 +210,11 @@ fn add_stream(all: &mut StreamReport, turn: StreamReport, time: Duration) {
 
 fn add_path(all: &mut PathReport, turn: PathReport) {
     all.helper_cpu = together(all.helper_cpu, turn.helper_cpu);
-    all.xdp = all.xdp.take().zip(turn.xdp).map(passed_by);
+    all.xdp = all
+        .xdp
+        .take()
+        .zip(turn.xdp)
+        .map(|(all, turn)| passed_by(all, &turn));
     for note in turn.notes {
         if all.notes.len() < MAX_PATH_NOTES && !all.notes.contains(&note) {
             all.notes.push(note);
@@ -218,7 +222,7 @@ fn add_path(all: &mut PathReport, turn: PathReport) {
     }
 }
 
-fn passed_by((a, b): (XdpReport, XdpReport)) -> XdpReport {
+fn passed_by(a: XdpReport, b: &XdpReport) -> XdpReport {
     XdpReport {
         dropped: both(a.dropped, b.dropped),
         ring_full: a.ring_full.zip(b.ring_full).map(|(a, b)| both(a, b)),

@@ -104,7 +104,7 @@ impl Bounds {
         let lowest = self.lower.iter().map(|(_, least)| *least);
         let top = highest.fold(f64::NEG_INFINITY, f64::max) + steepest + ROUNDING_NS;
         let bottom = lowest.fold(f64::INFINITY, f64::min) - steepest - ROUNDING_NS;
-        let mut polygon = Polygon::rectangle((bottom.min(top), top.max(bottom)), steepest);
+        let mut polygon = Polygon::rectangle(bottom.min(top), top.max(bottom), steepest);
         for &(at, most) in &self.upper {
             polygon.keep(1.0, frame.place(at), most + ROUNDING_NS);
         }
@@ -220,13 +220,13 @@ impl Fit {
 
     /// How far the skew may be off.
     pub fn skew_uncertainty(&self) -> f64 {
-        self.polygon.reach((0.0, 1.0), self.rise) / self.frame.half
+        self.polygon.reach(0.0, 1.0, self.rise) / self.frame.half
     }
 
     /// How far θ may be off at a time.
     pub fn uncertainty_at(&self, at: f64) -> f64 {
         self.polygon
-            .reach((1.0, self.frame.place(at)), self.offset_at(at))
+            .reach(1.0, self.frame.place(at), self.offset_at(at))
     }
 
     /// How far θ may be off at any time between the first and the last message: the distance between two lines is

@@ -5,8 +5,8 @@
 pub(super) struct Polygon(Vec<(f64, f64)>);
 
 impl Polygon {
-    /// `x` in its range, `y` from `-most` to `most`.
-    pub(super) fn rectangle((low, high): (f64, f64), most: f64) -> Self {
+    /// `x` from `low` to `high`, `y` from `-most` to `most`.
+    pub(super) fn rectangle(low: f64, high: f64, most: f64) -> Self {
         Self(vec![(low, -most), (high, -most), (high, most), (low, most)])
     }
 
@@ -45,7 +45,7 @@ impl Polygon {
     }
 
     /// The largest distance of `a·x + b·y` from `value` over the polygon.
-    pub(super) fn reach(&self, (a, b): (f64, f64), value: f64) -> f64 {
+    pub(super) fn reach(&self, a: f64, b: f64, value: f64) -> f64 {
         let distances = self.0.iter().map(|(x, y)| (a * x + b * y - value).abs());
         distances.fold(0.0, f64::max)
     }
@@ -57,10 +57,10 @@ mod tests {
 
     #[test]
     fn a_square_is_cut_to_a_triangle_and_to_nothing() {
-        let mut polygon = Polygon::rectangle((-1.0, 1.0), 1.0);
+        let mut polygon = Polygon::rectangle(-1.0, 1.0, 1.0);
         polygon.keep(1.0, 1.0, 0.0);
         assert_eq!(polygon.range(), Some((-1.0, 1.0)));
-        assert!((polygon.reach((1.0, 1.0), 0.0) - 2.0).abs() < 1e-12);
+        assert!((polygon.reach(1.0, 1.0, 0.0) - 2.0).abs() < 1e-12);
         polygon.keep(0.0, 1.0, 0.5);
         assert_eq!(polygon.range(), Some((-1.0, 0.5)));
         polygon.keep(-1.0, -1.0, -0.5);

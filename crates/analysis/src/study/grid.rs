@@ -39,7 +39,8 @@ impl Grid {
     /// `None` where no cell has two runs that tell the quantity, or nothing was varied.
     pub(super) fn new(
         quantity: Quantity,
-        (series, cells): &(Option<String>, Vec<&str>),
+        series: Option<&str>,
+        cells: &[&str],
         runs: &Runs<'_>,
     ) -> Option<Self> {
         let scale = scale(quantity);
@@ -61,7 +62,7 @@ impl Grid {
             .filter_map(|(levels, units)| Some((place(levels)?, units.clone())));
         let cells: BTreeMap<Levels, Vec<Unit>> = cells.collect();
         (!factors.is_empty() && cells.len() > 1).then_some(Self {
-            series: series.clone(),
+            series: series.map(str::to_owned),
             quantity,
             scale,
             factors,

@@ -41,8 +41,8 @@ pub fn findings<'a>(
     let cells: Vec<&str> = cells.into_iter().collect();
     let control = control.and_then(|cell| Controlled::examine(cell, &runs));
     let mut grids: Vec<Grid> = Vec::new();
-    for series in by_series(&cells) {
-        let of_series = |quantity| Grid::new(quantity, &series, &runs);
+    for (series, cells) in by_series(&cells) {
+        let of_series = |quantity| Grid::new(quantity, series.as_deref(), &cells, &runs);
         grids.extend(AVERAGED.into_iter().filter_map(of_series));
     }
     let effects::Effects {

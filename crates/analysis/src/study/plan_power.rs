@@ -28,7 +28,7 @@ impl PlannedStudy {
     /// The smallest relative main effect of a factor, by the places of its series and in that, that such a study shows in
     /// four of five cases, where runs of a cell scatter by `deviation` (of logarithms). `None` where each cell is measured
     /// once.
-    pub fn detectable(&self, (series, factor): (usize, usize), deviation: f64) -> Option<f64> {
+    pub fn detectable(&self, series: usize, factor: usize, deviation: f64) -> Option<f64> {
         let factors = self.series.get(series)?;
         let cells: usize = factors.iter().map(|factor| factor.1.max(1)).product();
         let (_, levels) = factors.get(factor)?;
@@ -134,11 +134,11 @@ mod tests {
 
     #[test]
     fn more_repetitions_show_less_and_more_scatter_needs_more() {
-        let [few, many] = [3, 30].map(|n| planned(n).detectable((0, 0), 0.02).unwrap());
+        let [few, many] = [3, 30].map(|n| planned(n).detectable(0, 0, 0.02).unwrap());
         assert!(few > 2.0 * many, "{few} {many}");
-        assert!(planned(10).detectable((0, 0), 0.1) > planned(10).detectable((0, 0), 0.05));
+        assert!(planned(10).detectable(0, 0, 0.1) > planned(10).detectable(0, 0, 0.05));
         // Of the factor with three levels fewer cells are averaged.
-        assert!(planned(10).detectable((0, 1), 0.05) > planned(10).detectable((0, 0), 0.05));
-        assert_eq!(planned(1).detectable((0, 0), 0.02), None);
+        assert!(planned(10).detectable(0, 1, 0.05) > planned(10).detectable(0, 0, 0.05));
+        assert_eq!(planned(1).detectable(0, 0, 0.02), None);
     }
 }

@@ -223,7 +223,7 @@ fn a_plan_says_before_what_the_study_says_after() {
         repetitions: 40,
         quantities: 1,
     };
-    let before = planned.detectable((0, 0), scatter[0].deviation).unwrap();
+    let before = planned.detectable(0, 0, scatter[0].deviation).unwrap();
     let found = findings(study.labels(), None, &parts);
     let after = found.main_effects[0].effect.detectable_ratio;
     assert!((before / after - 1.0).abs() < 0.1, "{before} {after}");

@@ -129,12 +129,13 @@ impl Measurement<'_, '_> {
         let Some(broken) = self.client.take_broken() else {
             return;
         };
-        let why = format!("{error:#}");
+        let made = assemble::broken_off(spec, broken.elapsed);
         for done in broken.directions {
-            let ends = (done.sender, done.receiver);
             let index = self.recorder.next_index();
-            let reason = (broken.elapsed, why.as_str());
-            let mut trial = assemble::broken_trial(index, spec, done.direction, ends, reason);
+            let (sender, receiver) = (done.sender, done.receiver);
+            let mut trial = assemble::trial(index, &made, done.direction, sender, receiver);
+            trial.valid = false;
+            trial.reasons.insert(0, format!("{error:#}"));
             trial.label = label.map(str::to_owned);
             self.record(trial);
         }

@@ -147,7 +147,8 @@ fn by_chronograph(evidence: &Evidence<'_>, first: &Window, share: f64) -> RuleOu
     )];
     figures.extend(time_told(evidence));
     case(
-        (Some(share), WITH_ROOM),
+        Some(share),
+        WITH_ROOM,
         Confidence::Supported,
         format!(
             "The congestion window limits: {}, {} of the time, without a standing queue.",
@@ -178,8 +179,13 @@ fn shared(evidence: &Evidence<'_>, others: Others, share: f64) -> RuleOutcome {
         others.describe(),
         words::rate(rate)
     );
-    let share = (Some(share), AMONG_OTHERS);
-    case(share, Confidence::Supported, claim, figures)
+    case(
+        Some(share),
+        AMONG_OTHERS,
+        Confidence::Supported,
+        claim,
+        figures,
+    )
 }
 
 /// Segments that arrive out of order look lost to the sender.
@@ -202,8 +208,13 @@ fn reordered(evidence: &Evidence<'_>, needless: f64, share: f64) -> RuleOutcome 
         "Congestion control limits, misled by reordering in the path: {} of {again} retransmissions were not needed.",
         words::percent(needless)
     );
-    let share = (Some(share), WITH_ROOM);
-    case(share, Confidence::Supported, claim, figures)
+    case(
+        Some(share),
+        WITH_ROOM,
+        Confidence::Supported,
+        claim,
+        figures,
+    )
 }
 
 /// What speaks against the window in a log that shows only it.
@@ -284,7 +295,7 @@ fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> Rul
     }
     let far_below_link = of_link.is_some_and(|share| share < 0.5);
     let confidence = supported_if(far_below_link && (growing || rises));
-    case((None, WITH_ROOM), confidence, format!("{claim}."), figures)
+    case(None, WITH_ROOM, confidence, format!("{claim}."), figures)
 }
 
 /// Whether anything was sent again, which is what lowers a window (RFC 5681).
@@ -373,7 +384,8 @@ fn more_windows(least: f64) -> Experiment {
 }
 
 fn case(
-    (share, least_gain): (Option<f64>, f64),
+    share: Option<f64>,
+    least_gain: f64,
     confidence: Confidence,
     claim: String,
     evidence: Vec<String>,

@@ -54,7 +54,7 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         let missing = Need::missing(&[Need::Ledger, Need::Delay], evidence);
         return not_evaluated(missing.unwrap_or_default());
     };
-    decide(evidence, plateau, &placed, (delays, bucket))
+    decide(evidence, plateau, &placed, delays, bucket)
 }
 
 /// Just below its rate a policer drops nothing, and the delay does not fall, since no queue stood. A
@@ -74,7 +74,8 @@ fn decide(
     evidence: &Evidence<'_>,
     plateau: Plateau,
     placed: &LossPlaces,
-    (delays, bucket): (Delays, Option<Bucket>),
+    delays: Delays,
+    bucket: Option<Bucket>,
 ) -> RuleOutcome {
     let share = placed.share(&[Place::Network]);
     if placed.share(&[Place::Unknown]) >= 0.5 {

@@ -84,7 +84,7 @@ fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
         cpu.reason()
     );
     let experiment = less_work(cpu, evidence);
-    found(share, claim, Confidence::Supported, (cpu, experiment))
+    found(cpu, share, claim, Confidence::Supported, experiment)
 }
 
 fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
@@ -108,7 +108,7 @@ fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     } else {
         (0.5, Confidence::Weak)
     };
-    found(share, claim, confidence, (cpu, another_core(cpu)))
+    found(cpu, share, claim, confidence, another_core(cpu))
 }
 
 /// A thread that uses its core has less to do where its system hands it many datagrams as one: as many
@@ -164,10 +164,11 @@ fn another_core(cpu: &Cpu) -> Experiment {
 }
 
 fn found(
+    cpu: &Cpu,
     share: f64,
     claim: String,
     confidence: Confidence,
-    (cpu, experiment): (&Cpu, Experiment),
+    experiment: Experiment,
 ) -> RuleOutcome {
     CAUSE.found(Case {
         share: Some(share),
