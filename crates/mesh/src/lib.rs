@@ -17,3 +17,21 @@ pub mod shared;
 pub use ansible::from_ansible;
 pub use inventory::{DeclaredLink, HostEntry, Inventory};
 pub use plan::plan;
+
+use linerate_model::mesh::MeshPair;
+
+/// One direction between two hosts, by their places in the list of hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowEnds {
+    /// The sender.
+    pub from: usize,
+    /// The receiver.
+    pub to: usize,
+}
+
+impl FlowEnds {
+    /// Both directions of a pair, first the one from the host that dials.
+    pub fn of_pair(pair: MeshPair) -> [Self; 2] {
+        pair.flows().map(|(from, to)| Self { from, to })
+    }
+}

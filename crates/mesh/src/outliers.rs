@@ -1,5 +1,7 @@
 //! Which flows of a mesh are slow beside the others, and what the slow ones have in common.
 
+use crate::FlowEnds;
+
 /// A flow is slow below the median by so many median absolute deviations: 3 standard deviations of normal rates.
 const DEVIATIONS: f64 = 3.0 * 1.4826;
 /// A flow is slow by at least this share of the median too: where all rates are alike, deviations are tiny.
@@ -31,9 +33,9 @@ pub fn slow(rates: &[Option<f64>]) -> Vec<bool> {
     rates.iter().map(is_slow).collect()
 }
 
-/// What slow flow `at` has in common with others; `flows` have a sender and a receiver.
-pub fn common(flows: &[(usize, usize)], slow: &[bool], at: usize) -> Common {
-    let share = |of: &dyn Fn(&(usize, usize)) -> bool| {
+/// What slow flow `at` has in common with others.
+pub fn common(flows: &[FlowEnds], slow: &[bool], at: usize) -> Common {
+    let share = |of: &dyn Fn(&FlowEnds) -> bool| {
         let all: Vec<bool> = flows
             .iter()
             .zip(slow)
@@ -47,9 +49,9 @@ pub fn common(flows: &[(usize, usize)], slow: &[bool], at: usize) -> Common {
         }
         linerate_model::units::float(slow as u64) / linerate_model::units::float(all.len() as u64)
     };
-    let (from, to) = flows[at];
-    let sending = share(&|flow| flow.0 == from);
-    let receiving = share(&|flow| flow.1 == to);
+    let FlowEnds { from, to } = flows[at];
+    let sending = share(&|flow| flow.from == from);
+    let receiving = share(&|flow| flow.to == to);
     if sending >= MOST_SLOW && sending >= receiving {
         Common::Sender(from)
     } else if receiving >= MOST_SLOW {
@@ -73,13 +75,17 @@ mod tests {
     fn a_slow_receiver_is_what_its_flows_have_in_common() {
         let mut flows = Vec::new();
         for from in 0..5 {
-            flows.extend((0..5).filter(|to| *to != from).map(|to| (from, to)));
+            flows.extend(
+                (0..5)
+                    .filter(|to| *to != from)
+                    .map(|to| FlowEnds { from, to }),
+            );
         }
-        let rate = |(_, to): &(usize, usize)| Some(if *to == 3 { 1e8 } else { 9.4e8 });
+        let rate = |flow: &FlowEnds| Some(if flow.to == 3 { 1e8 } else { 9.4e8 });
         let rates: Vec<_> = flows.iter().map(rate).collect();
         let slow = slow(&rates);
         assert_eq!(slow.iter().filter(|slow| **slow).count(), 4);
-        for (at, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.1 == 3) {
+        for (at, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.to == 3) {
             assert_eq!(common(&flows, &slow, at), Common::Receiver(3), "{flow:?}");
         }
     }
@@ -87,6 +93,7 @@ mod tests {
     #[test]
     fn one_slow_flow_is_slow_by_itself_and_equal_rates_are_not_slow() {
         let flows = [(0, 1), (0, 2), (1, 2), (2, 1), (2, 0), (1, 0)];
+        let flows = flows.map(|(from, to)| FlowEnds { from, to });
         let mut rates = [
             Some(100.0),
             Some(99.0),

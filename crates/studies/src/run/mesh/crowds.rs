@@ -3,9 +3,10 @@
 use super::agents::Job;
 use super::{Measuring, average};
 use linerate_client::{DirectionOutcome, TestOutcome};
+use linerate_mesh::FlowEnds;
 use linerate_mesh::shared::{Crowd, DELAY, FoundLink, Matching, Search, TAIL, WARM_UP};
 use linerate_model::mesh::{
-    CrowdRate, CrowdRound, LinkFlow, MeshPair, MeshReport, SharedLink, SharedPlace,
+    CrowdPurpose, CrowdRate, CrowdRound, LinkFlow, MeshPair, MeshReport, SharedLink, SharedPlace,
 };
 use linerate_model::random::Random;
 use linerate_model::run::Trial;
@@ -37,14 +38,14 @@ impl Measuring<'_, '_> {
     pub(super) fn search(&mut self, report: &mut MeshReport) {
         let crowds = self.crowds(report);
         let fastest = self.fastest();
-        let expected = |flow: (usize, usize)| {
-            let (from, to) = (fastest[0].get(&flow.0)?, fastest[1].get(&flow.1)?);
+        let expected = |flow: FlowEnds| {
+            let (from, to) = (fastest[0].get(&flow.from)?, fastest[1].get(&flow.to)?);
             Some(from.min(*to))
         };
         let matchings = crowds.iter().map(|pairs| Matching {
             expected: pairs
                 .iter()
-                .map(|pair| pair.flows().map(expected))
+                .map(|pair| FlowEnds::of_pair(*pair).map(expected))
                 .collect(),
         });
         let mut search = Search::new(matchings.collect(), report.plan.seed);
@@ -73,22 +74,21 @@ impl Measuring<'_, '_> {
                 break;
             }
             search.record(&rates);
-            rounds.push((crowd, rates));
+            rounds.push((crowd.matching, round(crowd.purpose, rates)));
         }
         let searched = search.searched();
         let flows = crowds.get(searched).into_iter().flatten();
         report.crowd_flows = flows.flat_map(|pair| pair.flows()).collect();
-        let of_searched = rounds
-            .iter()
-            .filter(|(crowd, _)| crowd.matching == searched);
-        report.crowds = of_searched.map(raw).collect();
+        let count = rounds.len();
+        let of_searched = rounds.into_iter().filter(|one| one.0 == searched);
+        report.crowds = of_searched.map(|(_, round)| round).collect();
         let links = search.links().iter();
         report.links = links
             .map(|link| self.link(&crowds, link, &search))
             .collect();
         report
             .notes
-            .push(conclusion(report, &search, crowds.len(), rounds.len()));
+            .push(conclusion(report, &search, crowds.len(), count));
     }
 
     /// Runs the pairs of a crowd at once; the rates of each pair that was measured.
@@ -118,7 +118,7 @@ impl Measuring<'_, '_> {
             match made.into_iter().next() {
                 Some(Ok((outcome, _))) => rates.push((*place, of_ways(&specs[0], outcome, time))),
                 Some(Err(why)) => {
-                    let label = self.hosts.label((pair.dialer, pair.listener));
+                    let label = self.hosts.label(FlowEnds::of_pair(*pair)[0]);
                     report.notes.push(format!("crowd {number}: {label}: {why}"));
                 }
                 None => {}
@@ -131,7 +131,10 @@ impl Measuring<'_, '_> {
     fn crowds(&self, report: &MeshReport) -> Vec<Vec<MeshPair>> {
         let mut rounds: Vec<Vec<MeshPair>> = report.plan.rounds.clone();
         for round in &mut rounds {
-            round.retain(|pair| pair.flows().iter().any(|flow| self.rate(*flow).is_some()));
+            round.retain(|pair| {
+                let flows = FlowEnds::of_pair(*pair);
+                flows.iter().any(|flow| self.rate(*flow).is_some())
+            });
         }
         rounds.retain(|round| round.len() > 1);
         // Of rounds with as many pairs, random ones: neighbours in a plan are neighbours in racks.
@@ -140,7 +143,7 @@ impl Measuring<'_, '_> {
         rounds
     }
 
-    fn rate(&self, flow: (usize, usize)) -> Option<f64> {
+    fn rate(&self, flow: FlowEnds) -> Option<f64> {
         average(&self.flows.get(&flow)?.rates)
     }
 
@@ -151,7 +154,7 @@ impl Measuring<'_, '_> {
             let Some(rate) = self.rate(*flow) else {
                 continue;
             };
-            for (hosts, host) in fastest.iter_mut().zip([flow.0, flow.1]) {
+            for (hosts, host) in fastest.iter_mut().zip([flow.from, flow.to]) {
                 let highest: &mut f64 = hosts.entry(host).or_default();
                 *highest = highest.max(rate);
             }
@@ -161,16 +164,17 @@ impl Measuring<'_, '_> {
 
     fn link(&self, crowds: &[Vec<MeshPair>], link: &FoundLink, search: &Search) -> SharedLink {
         let flow = |(pair, way): &(usize, usize)| {
-            let (from, to) = crowds[link.matching][*pair].flows()[*way];
+            let ends = FlowEnds::of_pair(crowds[link.matching][*pair])[*way];
             LinkFlow {
-                from,
-                to,
+                from: ends.from,
+                to: ends.to,
                 alone: search.reference(pair * 2 + way).map(BitRate::from_f64),
             }
         };
         let flows: Vec<_> = link.flows.iter().map(flow).collect();
         let of_hosts = flows.iter().filter(|flow| {
-            let known = self.flows.get(&(flow.from, flow.to));
+            let LinkFlow { from, to, .. } = **flow;
+            let known = self.flows.get(&FlowEnds { from, to });
             let limit = known.and_then(|known| known.limit.as_deref());
             limit.is_some_and(|limit| OF_HOSTS.contains(&limit))
         });
@@ -254,9 +258,9 @@ fn rate(trial: &Trial, time: Duration) -> Option<f64> {
     }
 }
 
-fn raw((crowd, rates): &(Crowd, Rates)) -> CrowdRound {
-    let flows = rates.iter().flat_map(|(pair, both)| {
-        let flow = |way: usize| {
+fn round(purpose: CrowdPurpose, rates: Rates) -> CrowdRound {
+    let flows = rates.into_iter().flat_map(|(pair, both)| {
+        let flow = move |way: usize| {
             let received = BitRate::from_f64(both[way]?);
             Some(CrowdRate {
                 flow: pair * 2 + way,
@@ -266,7 +270,7 @@ fn raw((crowd, rates): &(Crowd, Rates)) -> CrowdRound {
         [flow(0), flow(1)].into_iter().flatten()
     });
     CrowdRound {
-        purpose: crowd.purpose,
+        purpose,
         rates: flows.collect(),
     }
 }

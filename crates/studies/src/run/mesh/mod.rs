@@ -15,7 +15,7 @@ use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Target, TestOutcome};
 use linerate_mesh::outliers::{Common, common, slow};
-use linerate_mesh::{Inventory, plan};
+use linerate_mesh::{FlowEnds, Inventory, plan};
 use linerate_model::Clock as _;
 use linerate_model::estimate::Interval;
 use linerate_model::exit::Failure;
@@ -65,8 +65,8 @@ impl Hosts {
     }
 
     /// `a → b`.
-    fn label(&self, (from, to): (usize, usize)) -> String {
-        format!("{} → {}", self.name(from), self.name(to))
+    fn label(&self, flow: FlowEnds) -> String {
+        format!("{} → {}", self.name(flow.from), self.name(flow.to))
     }
 }
 
@@ -113,7 +113,7 @@ pub fn mesh(context: &mut Context<'_>, hosts: &Hosts) -> Result<(Run, MeshReport
     let labels: Vec<_> = report
         .flows
         .iter()
-        .map(|flow| hosts.label((flow.from, flow.to)))
+        .map(|&MeshFlow { from, to, .. }| hosts.label(FlowEnds { from, to }))
         .collect();
     let run = recorder.run_mut();
     if let RunWork::Study {
@@ -148,8 +148,8 @@ fn spec(hosts: &Hosts, direction: Direction) -> TestSpec {
 }
 
 fn header(hosts: &Hosts, plan: &MeshPlan, spec: &TestSpec) -> Header {
-    let pairs = || plan.rounds.iter().flatten();
-    let flows = pairs().flat_map(|pair| pair.flows());
+    let pairs = plan.rounds.iter().flatten();
+    let flows = pairs.flat_map(|pair| FlowEnds::of_pair(*pair));
     let cells = flows.map(|flow| StudyCell {
         cell: hosts.label(flow),
         test: RunRequest::Test { test: spec.clone() },
@@ -194,7 +194,7 @@ struct Measuring<'a, 'c> {
     agents: &'a Agents,
     /// Forward and reverse.
     specs: [TestSpec; 2],
-    flows: BTreeMap<(usize, usize), Flow>,
+    flows: BTreeMap<FlowEnds, Flow>,
     made: u64,
 }
 
@@ -218,14 +218,15 @@ impl Measuring<'_, '_> {
             return None;
         }
         for (pair, both) in pairs.iter().zip(made) {
-            for ((way, made), flow) in both.into_iter().enumerate().zip(pair.flows()) {
+            let flows = FlowEnds::of_pair(*pair).into_iter().zip(0..);
+            for ((flow, way), made) in flows.zip(both) {
                 self.keep(flow, way, made);
             }
         }
         Some(())
     }
 
-    fn keep(&mut self, flow: (usize, usize), way: usize, made: Made) {
+    fn keep(&mut self, flow: FlowEnds, way: usize, made: Made) {
         let known = self.flows.entry(flow).or_default();
         known.tests += 1;
         let repetition = known.tests;
@@ -238,7 +239,8 @@ impl Measuring<'_, '_> {
                 return;
             }
         };
-        let run = self.part(flow, &self.specs[way].clone(), repetition, (outcome, hosts));
+        let spec = self.specs[way].clone();
+        let run = self.part(flow, spec, repetition, outcome, hosts);
         let known = self.flows.entry(flow).or_default();
         let valid = run.trials.iter().filter(|trial| trial.valid);
         let rates = valid.filter_map(|trial| trial.received_rate);
@@ -261,21 +263,23 @@ impl Measuring<'_, '_> {
     /// The run of one test.
     fn part(
         &mut self,
-        flow: (usize, usize),
-        spec: &TestSpec,
+        flow: FlowEnds,
+        spec: TestSpec,
         repetition: u32,
-        (outcome, hosts): (TestOutcome, Vec<Host>),
+        outcome: TestOutcome,
+        hosts: Vec<Host>,
     ) -> Run {
         let started = wall_now();
         let label = self.hosts.label(flow);
         self.made += 1;
         let salt = MonoClock.now().as_nanos().wrapping_add(self.made);
         let notes = outcome.notes.clone();
+        let trials = crate::run::trials(0, &spec, outcome);
         let mut run = Run {
             title: Some(format!("{label} (repetition {repetition})")),
             config: Config {
                 command: Some(self.context.command.clone()),
-                asked: Some(RunRequest::Test { test: spec.clone() }),
+                asked: Some(RunRequest::Test { test: spec }),
                 place: Some(StudyPlace {
                     cell: label,
                     repetition,
@@ -284,7 +288,7 @@ impl Measuring<'_, '_> {
             },
             hosts,
             notes,
-            trials: crate::run::trials(0, spec, outcome),
+            trials,
             ..Run::new(
                 new_id(&started, RunKind::Tcp, salt),
                 RunKind::Tcp,
@@ -298,7 +302,7 @@ impl Measuring<'_, '_> {
     }
 
     /// Which flows are slow beside the others.
-    fn slow(&self) -> Vec<(usize, usize)> {
+    fn slow(&self) -> Vec<FlowEnds> {
         let flows: Vec<_> = self.flows.keys().copied().collect();
         let rates: Vec<_> = self
             .flows
@@ -311,13 +315,16 @@ impl Measuring<'_, '_> {
     }
 
     /// Tests the pairs with slow flows again, in the rounds of the plan; the flows that were slow at first.
-    fn again(&mut self, plan: &MeshPlan) -> Vec<(usize, usize)> {
+    fn again(&mut self, plan: &MeshPlan) -> Vec<FlowEnds> {
         let slow = self.slow();
         if slow.is_empty() || slow.len() > MOST_AGAIN || self.context.interrupted() {
             return slow;
         }
         for round in &plan.rounds {
-            let is_slow = |pair: &MeshPair| pair.flows().iter().any(|flow| slow.contains(flow));
+            let is_slow = |pair: &MeshPair| {
+                let flows = FlowEnds::of_pair(*pair);
+                flows.iter().any(|flow| slow.contains(flow))
+            };
             let pairs: Vec<_> = round.iter().copied().filter(is_slow).collect();
             if !pairs.is_empty() && self.round(&pairs).is_none() {
                 break;
@@ -327,11 +334,11 @@ impl Measuring<'_, '_> {
     }
 
     /// What is known of each flow; `before` were slow at first.
-    fn found(&self, before: &[(usize, usize)]) -> Vec<MeshFlow> {
+    fn found(&self, before: &[FlowEnds]) -> Vec<MeshFlow> {
         let now = self.slow();
         let flows: Vec<_> = self.flows.keys().copied().collect();
         let is_slow: Vec<_> = flows.iter().map(|flow| now.contains(flow)).collect();
-        let one = |(at, (&(from, to), known)): (usize, (&(usize, usize), &Flow))| {
+        let one = |(at, (flow, known)): (usize, (&FlowEnds, &Flow))| {
             let received = mean(&known.rates, USUAL_CONFIDENCE)
                 .ok()
                 .map(|mut estimate| {
@@ -341,7 +348,7 @@ impl Measuring<'_, '_> {
                     });
                     estimate
                 });
-            let standing = match (&received, is_slow[at], before.contains(&(from, to))) {
+            let standing = match (&received, is_slow[at], before.contains(flow)) {
                 (None, ..) => FlowStanding::Failed,
                 (_, true, _) => FlowStanding::Slow,
                 (_, false, true) => FlowStanding::SlowOnce,
@@ -353,8 +360,8 @@ impl Measuring<'_, '_> {
                 FlowStanding::Normal | FlowStanding::SlowOnce => None,
             };
             MeshFlow {
-                from,
-                to,
+                from: flow.from,
+                to: flow.to,
                 received,
                 limit: known.limit.clone(),
                 why,
