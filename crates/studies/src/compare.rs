@@ -26,13 +26,13 @@ pub fn compare_named(
     check_metrics(options)?;
     let first = find(context, a, hints)?;
     let second = find(context, b, hints)?;
-    compare_runs((a, &first), (b, &second), options)
+    let [a, b] = [(a, &first), (b, &second)].map(|(name, run)| NamedRun { name, run });
+    compare_runs(a, b, options)
 }
 
 /// Judges `b` against `a`: runs with the names that the comparison calls them by.
-pub fn compare_runs(a: (&str, &Run), b: (&str, &Run), options: &Options) -> Result<Comparison> {
-    let named = |(name, run)| NamedRun { name, run };
-    comparable(compare(named(a), named(b), options))
+pub fn compare_runs(a: NamedRun<'_>, b: NamedRun<'_>, options: &Options) -> Result<Comparison> {
+    comparable(compare(a, b, options))
 }
 
 /// Whether the metrics that are asked for are known.

@@ -7,6 +7,7 @@ use crate::site::Site;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use linerate_analysis::compare::NamedRun;
 use linerate_archive as archive;
 use linerate_report::document::{DocumentFormat, render};
 use linerate_studies::compare::{Comparison, Options, compare_runs};
@@ -83,9 +84,6 @@ fn compared(site: &Site, [a, b]: &[String; 2]) -> Result<Comparison, PageError> 
         archive::load_kept(&site.store, a)?,
         archive::load_kept(&site.store, b)?,
     ];
-    Ok(compare_runs(
-        (a, &first),
-        (b, &second),
-        &Options::default(),
-    )?)
+    let [a, b] = [(a, &first), (b, &second)].map(|(name, run)| NamedRun { name, run });
+    Ok(compare_runs(a, b, &Options::default())?)
 }

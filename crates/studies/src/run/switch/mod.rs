@@ -167,7 +167,7 @@ impl Ports {
                     device: Context::lend(&mut context.device),
                     ..Context::of_part(&context.command, context.interrupt, &mut watcher)
                 };
-                let part = self.searched(&mut inner, &search, (&name, ceiling), after);
+                let part = self.searched(&mut inner, &search, &name, ceiling, after);
                 let part = part.inspect_err(|error| recorder.give_up(error))?;
                 row = Forwarding::of_search(&part, cell.way, plan.overhead);
                 recorder.part(context, part);
@@ -203,7 +203,8 @@ impl Ports {
         &self,
         context: &mut Context<'_>,
         search: &SaturatePlan,
-        (name, ceiling): (&str, Option<&HostCeiling>),
+        name: &str,
+        ceiling: Option<&HostCeiling>,
         after: After,
     ) -> Result<Run> {
         let mut part = saturate(context, &self.target, search)?;
