@@ -35,7 +35,7 @@ pub(super) fn each<'a>(footprint: &'a Footprint, see: &mut dyn FnMut(Leaf<'a>)) 
     for region in &footprint.regions {
         for section in &region.sections {
             for part in &section.parts {
-                walk(part, (region, section), &mut Vec::new(), see);
+                walk(part, region, section, &mut Vec::new(), see);
             }
         }
     }
@@ -43,7 +43,8 @@ pub(super) fn each<'a>(footprint: &'a Footprint, see: &mut dyn FnMut(Leaf<'a>)) 
 
 fn walk<'a>(
     part: &'a FootprintNode,
-    (region, section): (&'a FootprintRegion, &'a FootprintSection),
+    region: &'a FootprintRegion,
+    section: &'a FootprintSection,
     owners: &mut Vec<&'a FootprintNode>,
     see: &mut dyn FnMut(Leaf<'a>),
 ) {
@@ -60,7 +61,7 @@ fn walk<'a>(
     }
     owners.push(part);
     for inner in &part.parts {
-        walk(inner, (region, section), owners, see);
+        walk(inner, region, section, owners, see);
     }
     owners.pop();
 }

@@ -55,7 +55,8 @@ impl Tree {
         }
         for one in region.sections.iter().take(self.view.rows) {
             let name = section(&one.name, one.place);
-            self.part(1, name, (one.size, whole), ("section", one.source.as_str()));
+            let what = ["section", one.source.as_str()];
+            self.part(1, name, one.size, whole, what);
             self.parts(2, &one.parts, whole);
         }
         let left = region.sections.iter().skip(self.view.rows);
@@ -66,8 +67,9 @@ impl Tree {
         &mut self,
         level: usize,
         name: String,
-        (size, whole): (ByteCount, ByteCount),
-        (kind, source): (&str, &str),
+        size: ByteCount,
+        whole: ByteCount,
+        [kind, source]: [&str; 2],
     ) {
         let shown = [name, share(size, whole), kind.to_owned(), source.to_owned()];
         let [name, share, kind, source] = shown.map(Cell::text);
@@ -80,8 +82,8 @@ impl Tree {
             return;
         }
         for one in parts.iter().take(self.view.rows) {
-            let what = (one.kind.as_str(), one.source.as_str());
-            self.part(level, one.name.clone(), (one.size, whole), what);
+            let what = [one.kind.as_str(), one.source.as_str()];
+            self.part(level, one.name.clone(), one.size, whole, what);
             self.parts(level + 1, &one.parts, whole);
         }
         let left = parts.iter().skip(self.view.rows);
@@ -94,7 +96,7 @@ impl Tree {
         if !sizes.is_empty() {
             let sum = ByteCount::new(sizes.iter().copied().fold(0, u64::saturating_add));
             let name = format!("… {} more", sizes.len());
-            self.part(level, name, (sum, whole), ("", ""));
+            self.part(level, name, sum, whole, ["", ""]);
         }
     }
 

@@ -132,7 +132,7 @@ pub(super) fn goals(run: &Run, level: u8) -> Markup {
 }
 
 /// A table behind a click, under its heading; nothing without rows.
-fn folded((level, title): (u8, &str), name: &str, counted: &str, table: &Table) -> Markup {
+fn folded(level: u8, title: &str, name: &str, counted: &str, table: &Table) -> Markup {
     let count = digits(float(table.rows.len() as u64));
     html! {
         @if !table.rows.is_empty() {
@@ -170,7 +170,8 @@ pub(super) fn ledger(run: &Run, level: u8) -> Markup {
     ];
     let table = Table::from_rows(&rows.collect::<Vec<_>>(), columns);
     folded(
-        (level, "Where packets were lost"),
+        level,
+        "Where packets were lost",
         "Loss ledger",
         " entries",
         &table,
@@ -194,7 +195,8 @@ pub(super) fn unread(run: &Run, level: u8) -> Markup {
         table.push([*side, &signals.join(", "), why].map(Cell::text).into());
     }
     folded(
-        (level, "What could not be read"),
+        level,
+        "What could not be read",
         "Sources that were not read",
         "",
         &table,
@@ -207,5 +209,5 @@ pub(super) fn rules(findings: &[Finding], level: u8) -> Markup {
         let (outcome, why) = crate::proof::outcome(finding);
         table.push([finding.rule.as_str(), outcome, why].map(Cell::text).into());
     }
-    folded((level, "What else was checked"), "All rules", "", &table)
+    folded(level, "What else was checked", "All rules", "", &table)
 }

@@ -73,10 +73,15 @@ fn whole(run: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
 
 fn part_of(whole: &Run, part: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
     let shared = part.hosts.is_empty() || part.hosts == whole.hosts;
+    let shown = if shared {
+        Folded::WithoutHosts
+    } else {
+        Folded::Everything
+    };
     let inner = html! {
         (verdict::card(part, 4))
         (results::notes(part))
-        (topics::all(part, anchor, (4, if shared { Folded::WithoutHosts } else { Folded::Everything }), drawings))
+        (topics::all(part, anchor, 4, shown, drawings))
         @for (index, inner) in part.parts().iter().enumerate() {
             (part_of(part, inner, &format!("{anchor}-{}", index + 1), drawings))
         }
@@ -88,7 +93,7 @@ fn leaf(run: &Run, anchor: &str, level: u8, drawings: &mut Drawings) -> Markup {
     html! {
         (verdict::card(run, level))
         (results::notes(run))
-        (topics::all(run, anchor, (level, Folded::Everything), drawings))
+        (topics::all(run, anchor, level, Folded::Everything, drawings))
     }
 }
 

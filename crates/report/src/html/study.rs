@@ -69,19 +69,34 @@ fn one_series(run: &Run, of: &Series<'_>, anchor: &str, drawings: &mut Drawings)
     };
     html! {
         @if let Some(title) = of.title() { (heading(3, Some(&format!("{anchor}-title")), title)) }
-        (effects(run, of, (&anchor, level)))
+        (effects(run, of, &anchor, level))
         @if run.verdict.is_some() && of.title().is_none() { (verdict::card(run, 3)) }
-        (drawn(curves, ("Curves, all with the same axes", level), "multiples", &anchor, drawings))
-        (drawn(groups, ("Every test, all with the same axis", level), "groups", &anchor, drawings))
+        (drawn(&CURVES, curves, level, &anchor, drawings))
+        (drawn(&GROUPS, groups, level, &anchor, drawings))
         (matrix(view, level))
     }
 }
 
+/// Charts that stand together under a heading.
+struct ChartGroup {
+    heading: &'static str,
+    class: &'static str,
+}
+
+const CURVES: ChartGroup = ChartGroup {
+    heading: "Curves, all with the same axes",
+    class: "multiples",
+};
+const GROUPS: ChartGroup = ChartGroup {
+    heading: "Every test, all with the same axis",
+    class: "groups",
+};
+
 /// Charts of a study under their heading; nothing without any.
 fn drawn(
+    group: &ChartGroup,
     multiples: study::Multiples,
-    (name, level): (&str, u8),
-    class: &str,
+    level: u8,
     anchor: &str,
     drawings: &mut Drawings,
 ) -> Markup {
@@ -89,15 +104,15 @@ fn drawn(
     let charts: Vec<Chart> = charts.into_iter().map(Chart::cleaned).collect();
     html! {
         @if !charts.is_empty() {
-            (heading(level, None, name))
-            div.(class) { (page::drawn_charts(charts, anchor, level + 1, drawings)) }
+            (heading(level, None, group.heading))
+            div.(group.class) { (page::drawn_charts(charts, anchor, level + 1, drawings)) }
             @if left_out > 0 { p.muted { "The matrix has " (left_out) " more combinations." } }
         }
     }
 }
 
 /// What each factor does: by the tests of the study, else by the share of the variation that it explains.
-fn effects(run: &Run, of: &Series<'_>, (anchor, level): (&str, u8)) -> Markup {
+fn effects(run: &Run, of: &Series<'_>, anchor: &str, level: u8) -> Markup {
     let explained = study::conclusions(&of.view);
     let Some(findings) = run.findings() else {
         return html! {
@@ -187,7 +202,7 @@ fn matrix(view: &StudyView<'_>, level: u8) -> Markup {
                     @for (key, cells) in rows.iter().take(MAX_ROWS) {
                         tr {
                             th scope="row" { (row_name(view, key, column)) }
-                            @for (level, _) in &columns { (cell(cells.get(level), (unit, largest))) }
+                            @for (level, _) in &columns { (cell(cells.get(level), unit, largest)) }
                         }
                     }
                 }
@@ -210,7 +225,7 @@ fn row_name(view: &StudyView<'_>, key: &[usize], column: Option<usize>) -> Strin
     }
 }
 
-fn cell(runs: Option<&Vec<&Observation<'_>>>, (unit, largest): (Unit, f64)) -> Markup {
+fn cell(runs: Option<&Vec<&Observation<'_>>>, unit: Unit, largest: f64) -> Markup {
     let mean = runs.and_then(|runs| study::mean(runs));
     let limit = runs.and_then(|runs| CommonLimit::of(runs.iter().map(|one| one.run)));
     html! {

@@ -20,14 +20,26 @@ pub(super) enum Folded {
 pub(super) fn all(
     run: &Run,
     anchor: &str,
-    (level, folded): (u8, Folded),
+    level: u8,
+    folded: Folded,
     drawings: &mut Drawings,
 ) -> Markup {
     let mut charts = RunCharts::from_run(run);
     let answer = std::mem::take(&mut charts.answer);
     let mut parts: Vec<Part> = Topic::ALL
         .into_iter()
-        .map(|topic| of_topic(run, topic, (&mut charts, anchor, level + 1), drawings))
+        .map(|topic| {
+            let drawn = page::drawn_charts(charts.take(topic), anchor, level + 1, drawings);
+            Part {
+                id: topic.as_str(),
+                name: topic.name(),
+                inner: html! {
+                    (drawn)
+                    (tables(run, topic, anchor, level + 1))
+                    @if let Some(missing) = charts.missing(topic) { p.muted { (missing) } }
+                },
+            }
+        })
         .collect();
     parts.push(Part {
         id: "trials",
@@ -78,29 +90,13 @@ struct Part {
     inner: Markup,
 }
 
-/// The charts of a topic and the tables that go with them.
-fn of_topic(
-    run: &Run,
-    topic: Topic,
-    (charts, anchor, level): (&mut RunCharts, &str, u8),
-    drawings: &mut Drawings,
-) -> Part {
-    let drawn = page::drawn_charts(charts.take(topic), anchor, level, drawings);
-    let tables = match topic {
+/// The tables that go with the charts of a topic.
+fn tables(run: &Run, topic: Topic, anchor: &str, level: u8) -> Markup {
+    match topic {
         Topic::Rate => html! { (results::goals(run, level)) (results::shares(run, level)) },
         Topic::Delay => html! { (results::loops(run, level)) (one_way::all(run, level)) },
         Topic::Loss => results::ledger(run, level),
         Topic::Cpu => html! { (profile::all(run, anchor, level)) (trials::cost(run, level)) },
         Topic::Tcp => html! { (tcp::all(run, level)) (trials::tcp_state(run, level)) },
-    };
-    let missing = charts.missing(topic);
-    Part {
-        id: topic.as_str(),
-        name: topic.name(),
-        inner: html! {
-            (drawn)
-            (tables)
-            @if let Some(missing) = missing { p.muted { (missing) } }
-        },
     }
 }

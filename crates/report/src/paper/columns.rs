@@ -5,6 +5,7 @@
 
 use super::{Ink, Line, length, wrap};
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// Columns between two cells.
 const GAP: usize = 2;
@@ -29,37 +30,37 @@ pub(super) fn lines(rows: &[Line], width: usize) -> Vec<StyledLine> {
     let room = width.saturating_sub((*name).min(MIN_NAME));
     groups(others, room)
         .into_iter()
-        .flat_map(|(from, to)| {
-            let taken: usize = widths[from..to].iter().map(|width| width + GAP).sum();
+        .flat_map(|columns| {
+            let taken: usize = widths[columns.clone()]
+                .iter()
+                .map(|width| width + GAP)
+                .sum();
             let name = (*name).min(width.saturating_sub(taken)).max(1);
-            group(rows, (from, to), (name, &widths))
+            group(rows, columns, name, &widths)
         })
         .collect()
 }
 
 /// Which columns stand beside each other, counted from the second.
-fn groups(others: &[usize], room: usize) -> Vec<(usize, usize)> {
-    let mut groups = vec![(1, 1)];
+fn groups(others: &[usize], room: usize) -> Vec<Range<usize>> {
+    let mut groups = Vec::new();
+    let mut last = 1..1;
     let mut taken = 0;
     for (at, width) in others.iter().enumerate() {
         let needed = width + GAP;
-        let last = groups.last_mut().expect("invariant: never empty");
-        if taken + needed > room && last.0 < last.1 {
-            groups.push((at + 1, at + 2));
-            taken = needed;
-        } else {
-            last.1 = at + 2;
-            taken += needed;
+        if taken + needed > room && last.start < last.end {
+            groups.push(last);
+            last = at + 1..at + 1;
+            taken = 0;
         }
+        last.end = at + 2;
+        taken += needed;
     }
+    groups.push(last);
     groups
 }
 
-fn group(
-    rows: &[Line],
-    (from, to): (usize, usize),
-    (name, widths): (usize, &[usize]),
-) -> Vec<StyledLine> {
+fn group(rows: &[Line], columns: Range<usize>, name: usize, widths: &[usize]) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for row in rows {
         let (ink, cells) = (row.ink, &row.cells);
@@ -75,7 +76,12 @@ fn group(
         });
         lines.extend(above);
         let mut text = format!("{:<name$}", indented(&last));
-        for (cell, width) in cells.iter().zip(widths).take(to).skip(from) {
+        for (cell, width) in cells
+            .iter()
+            .zip(widths)
+            .take(columns.end)
+            .skip(columns.start)
+        {
             let _ = write!(text, "{:GAP$}{cell:>width$}", "");
         }
         text.truncate(text.trim_end().len());

@@ -21,14 +21,14 @@ pub(crate) fn conclusions(view: &StudyView<'_>) -> Vec<String> {
     let all: f64 = squares(view.observations.iter().map(|one| one.value), grand);
     // That more arrives where more is sent is no news: the other factors share what the load leaves.
     let load = view.factors.iter().position(Factor::is_load);
-    let of_load = load.and_then(|factor| effect(view, factor, (grand, all)));
+    let of_load = load.and_then(|factor| effect(view, factor, grand, all));
     let total = all * (1.0 - of_load.as_ref().map_or(0.0, |effect| effect.share));
     if total <= all * 1e-12 {
         return vec!["No factor but the load changes the value.".to_owned()];
     }
     let others = (0..view.factors.len()).filter(|factor| Some(*factor) != load);
     let mut effects: Vec<Effect<'_>> = others
-        .filter_map(|factor| effect(view, factor, (grand, total)))
+        .filter_map(|factor| effect(view, factor, grand, total))
         .collect();
     effects.sort_by(|a, b| b.share.total_cmp(&a.share));
     let apart = if load.is_some() {
@@ -70,7 +70,8 @@ fn squares(values: impl Iterator<Item = f64>, middle: f64) -> f64 {
 fn effect<'v>(
     view: &'v StudyView<'v>,
     factor: usize,
-    (grand, total): (f64, f64),
+    grand: f64,
+    total: f64,
 ) -> Option<Effect<'v>> {
     let mut levels: BTreeMap<usize, Vec<&Observation<'v>>> = BTreeMap::new();
     for one in &view.observations {

@@ -169,15 +169,15 @@ impl Frame<'_> {
     }
 
     /// The height of a mark: rows count from below, levels from above.
-    fn height(&self, rows: usize, (row, level): (usize, usize)) -> f64 {
+    fn height(&self, rows: usize, row: usize, level: usize) -> f64 {
         let levels = float(self.levels() as u64);
         let place = (float(level as u64) + 0.5) / levels - 0.5;
         float((rows - 1 - row) as u64) - place * SPREAD
     }
 
     fn series(&self, rows: &Rows<'_, '_>, marks: &[Mark]) -> Vec<Series> {
-        let at = |value: f64, place: (usize, usize)| {
-            Point::new(self.unit.of(value), self.height(rows.len(), place))
+        let at = |value: f64, row: usize, level: usize| {
+            Point::new(self.unit.of(value), self.height(rows.len(), row, level))
         };
         // Zero is nowhere on a logarithmic axis.
         let lowest = if self.is_log() { self.least / 2.0 } else { 0.0 };
@@ -186,19 +186,20 @@ impl Frame<'_> {
             let ends = ends
                 .into_iter()
                 .flat_map(|ends| [ends.low.max(lowest), ends.high]);
-            ends.filter_map(move |end| at(end, (mark.row, mark.level)))
+            ends.filter_map(move |end| at(end, mark.row, mark.level))
         });
         let runs = rows.values().enumerate().flat_map(|(row, levels)| {
             levels.iter().flat_map(move |(level, runs)| {
                 let many = runs.iter().filter(|_| runs.len() > 1);
-                many.map(move |one| (one.value, (row, *level)))
+                many.map(move |one| (one.value, row, *level))
             })
         });
         let runs: Vec<_> = runs.collect();
         let step = runs.len().div_ceil(MAX_DOTS).max(1);
         let dots = runs.iter().step_by(step);
-        let dots = dots
-            .filter_map(|(value, place)| Some(at(*value, *place)?.note(self.unit.show(*value))));
+        let dots = dots.filter_map(|(value, row, level)| {
+            Some(at(*value, *row, *level)?.note(self.unit.show(*value)))
+        });
         let mut all = vec![
             Series::new("95 % interval", rank(GREY), Shape::Interval, strokes),
             Series::new("Single runs", rank(GREY), Shape::Single, dots),
@@ -206,7 +207,7 @@ impl Frame<'_> {
         all.extend((0..self.levels()).map(|level| {
             let own = marks.iter().filter(|mark| mark.level == level);
             let points = own.filter_map(|mark| {
-                let point = at(mark.value.point(), (mark.row, level))?;
+                let point = at(mark.value.point(), mark.row, level)?;
                 Some(point.note(mark.value.show(self.unit)))
             });
             Series::new(

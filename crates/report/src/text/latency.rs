@@ -42,7 +42,7 @@ pub(super) fn table(paper: &mut Paper, run: &Run) {
     let mut rows = vec![heading(&quantiles, first.of)];
     for trial in &run.trials {
         match trial.delay() {
-            Some(delay) => rows.push(row(run, trial, delay, (&quantiles, unit))),
+            Some(delay) => rows.push(row(run, trial, delay, &quantiles, unit)),
             None if !trial.valid => rows.push(empty_row(run, trial, rows[0].len())),
             None => {}
         }
@@ -101,12 +101,7 @@ fn heading(quantiles: &[Quantile], of: DelayOf) -> Vec<String> {
     cells
 }
 
-fn row(
-    run: &Run,
-    trial: &Trial,
-    delay: &Delay,
-    (quantiles, unit): (&[Quantile], Unit),
-) -> Vec<String> {
+fn row(run: &Run, trial: &Trial, delay: &Delay, quantiles: &[Quantile], unit: Unit) -> Vec<String> {
     let share = half_of(delay.of);
     let shown = |nanos: Option<f64>| {
         nanos.map_or_else(|| "–".to_owned(), |nanos| unit.number(nanos * share))

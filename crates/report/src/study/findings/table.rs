@@ -22,15 +22,15 @@ pub(crate) fn effects_table(findings: &StudyFindings) -> Table {
     ]);
     for main in &findings.main_effects {
         let against = named(&main.of.factor, &main.against);
-        table.push(row(main.quantity, (level(&main.of), against), &main.effect));
+        table.push(row(main.quantity, level(&main.of), against, &main.effect));
     }
     let mut interactions: Vec<&Interaction> = findings.interactions.iter().collect();
     interactions.sort_by(|a, b| a.effect.p.total_cmp(&b.effect.p));
     for one in interactions.into_iter().take(MAX_INTERACTIONS) {
         let against = one.of.iter().zip(&one.against);
         let against = against.map(|(of, against)| named(&of.factor, against));
-        let names = (both(&one.of), against.collect::<Vec<_>>().join(" × "));
-        table.push(row(one.quantity, names, &one.effect));
+        let against = against.collect::<Vec<_>>().join(" × ");
+        table.push(row(one.quantity, both(&one.of), against, &one.effect));
     }
     table
 }
@@ -39,7 +39,7 @@ fn both([a, b]: &[FactorLevel; 2]) -> String {
     format!("{} × {}", level(a), level(b))
 }
 
-fn row(quantity: Quantity, (of, against): (String, String), effect: &Effect) -> Vec<Cell> {
+fn row(quantity: Quantity, of: String, against: String, effect: &Effect) -> Vec<Cell> {
     vec![
         Cell::text(quantity.name()),
         Cell::text(of),
