@@ -45,10 +45,10 @@ pub fn render(live: &Live, area: Rect, buffer: &mut Buffer) {
 }
 
 impl Live {
-    /// Scrolls the focused panel on a terminal of this size.
-    pub fn scroll(&mut self, by: Scroll, (width, height): (u16, u16)) {
+    /// Scrolls the focused panel, drawn into `area`.
+    pub fn scroll(&mut self, by: Scroll, area: Rect) {
         let panel = self.focus;
-        let Some(places) = Places::within(self, Rect::new(0, 0, width, height)) else {
+        let Some(places) = Places::within(self, area) else {
             return;
         };
         let most = hidden(self, panel, inner(places.panels[panel as usize]));
@@ -245,8 +245,8 @@ fn axis(range: &Range) -> Axis<'_> {
 
 /// Text area of the focused panel.
 #[cfg(test)]
-pub(crate) fn panel_area(live: &Live, (width, height): (u16, u16)) -> Rect {
-    let places = Places::within(live, Rect::new(0, 0, width, height));
+pub(crate) fn panel_area(live: &Live, area: Rect) -> Rect {
+    let places = Places::within(live, area);
     places.map_or(Rect::ZERO, |places| {
         inner(places.panels[live.focus as usize])
     })

@@ -163,14 +163,15 @@ fn cores(live: &Live, width: u16) -> Vec<Line<'static>> {
         if cores.is_empty() {
             return vec![heading, Line::from("not known")];
         }
-        let cells: Vec<_> = cores.iter().enumerate().map(core).collect();
+        let cells = cores.iter().enumerate();
+        let cells: Vec<_> = cells.map(|(number, busy)| core(number, *busy)).collect();
         let rows = cells.chunks(columns).map(|row| Line::from(row.to_vec()));
         std::iter::once(heading).chain(rows).collect()
     })
     .collect()
 }
 
-fn core((number, busy): (usize, &Ratio)) -> Span<'static> {
+fn core(number: usize, busy: Ratio) -> Span<'static> {
     let step = BARS
         .iter()
         .zip(1_u8..)

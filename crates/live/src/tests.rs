@@ -11,13 +11,17 @@ use linerate_report::LiveInterval;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use serde_json::json;
 use std::time::Duration;
 
-const SIZES: [(u16, u16); 2] = [(MIN_WIDTH, MIN_HEIGHT), (200, 60)];
+const SIZES: [Rect; 2] = [
+    Rect::new(0, 0, MIN_WIDTH, MIN_HEIGHT),
+    Rect::new(0, 0, 200, 60),
+];
 
-fn frame(live: &Live, (width, height): (u16, u16)) -> Buffer {
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+fn frame(live: &Live, size: Rect) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(size.width, size.height)).unwrap();
     let drawn = terminal.draw(|frame| render(live, frame.area(), frame.buffer_mut()));
     drawn.unwrap().buffer.clone()
 }
@@ -33,13 +37,14 @@ fn text(buffer: &Buffer) -> String {
     rows.map(row).collect()
 }
 
-fn at(live: &Live, size: (u16, u16)) -> String {
+fn at(live: &Live, size: Rect) -> String {
     text(&frame(live, size))
 }
 
 fn snapshot(name: &str, live: &Live) {
     for size in SIZES {
-        insta::assert_snapshot!(format!("{name}-{}x{}", size.0, size.1), at(live, size));
+        let name = format!("{name}-{}x{}", size.width, size.height);
+        insta::assert_snapshot!(name, at(live, size));
     }
 }
 
@@ -267,7 +272,7 @@ fn what_does_not_fit_wraps_or_scrolls_into_view_and_nothing_is_cut() {
 }
 
 /// What stands in the panel that has the focus.
-fn panel_text(live: &Live, size: (u16, u16)) -> String {
+fn panel_text(live: &Live, size: Rect) -> String {
     let buffer = frame(live, size);
     let area = crate::draw::panel_area(live, size);
     let mut shown = String::new();
@@ -311,7 +316,7 @@ fn a_terminal_of_any_size_is_drawn_and_one_that_is_too_small_says_what_is_needed
             (120, 30),
             (400, 200),
         ] {
-            let shown = at(&live, (width, height));
+            let shown = at(&live, Rect::new(0, 0, width, height));
             if (width, height) == (79, 24) {
                 assert!(
                     shown.contains("needs 80 × 24 characters, the terminal has 79 × 24"),

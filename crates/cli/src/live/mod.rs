@@ -228,8 +228,8 @@ impl Desk {
 
     /// Keys that choose what is in view.
     fn look(&self, code: KeyCode) {
-        let size = view_area().map_or((0, 0), |area| (area.width, area.height));
-        let page = i16::try_from(size.1 / 4).unwrap_or(1);
+        let area = view_area().unwrap_or_default();
+        let page = i16::try_from(area.height / 4).unwrap_or(1);
         let mut shown = locked(&self.state);
         shown.is_drawn = false;
         let live = &mut shown.live;
@@ -244,7 +244,7 @@ impl Desk {
             KeyCode::End => Scroll::End,
             _ => return,
         };
-        live.scroll(by, size);
+        live.scroll(by, area);
     }
 
     fn draw(&self, terminal: &mut Terminal<CrosstermBackend<FrameWriter>>) {
