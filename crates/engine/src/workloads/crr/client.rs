@@ -409,12 +409,17 @@ pub(super) fn outcome_of(
     }
 }
 
-/// The counts with what the client's host tells of its ports.
-pub(super) fn with_host(counts: ConnectionCounts) -> ConnectionCounts {
-    ConnectionCounts {
-        local_ports: tcp::local_ports().map(PacketCount::new),
-        time_wait: tcp::time_wait_sockets().map(PacketCount::new),
-        ..counts
+/// The report of a client by its counts, with what its host tells of its ports.
+pub(super) fn opener(counts: ConnectionCounts) -> ConnectionOpener {
+    let [timed_out, unanswered] = [counts.timed_out, counts.unanswered].map(PacketCount::get);
+    ConnectionOpener {
+        timeouts: PacketCount::new(timed_out.saturating_add(unanswered)),
+        counts: Some(ConnectionCounts {
+            local_ports: tcp::local_ports().map(PacketCount::new),
+            time_wait: tcp::time_wait_sockets().map(PacketCount::new),
+            ..counts
+        }),
+        ..ConnectionOpener::default()
     }
 }
 
@@ -469,18 +474,11 @@ impl Work for Client {
         let end = self.ended.unwrap_or(now);
         let end = self.limit.end().map_or(end, |limit| limit.min(end));
         let duration = end.saturating_since(self.common.tally.start());
-        let counts = with_host(self.counts);
-        let late = counts
-            .timed_out
-            .get()
-            .saturating_add(counts.unanswered.get());
         let work = ConnectionOpener {
             rtt: self.rtt,
             handshake: self.handshake,
-            timeouts: PacketCount::new(late),
             transaction: Some(self.transaction),
-            counts: Some(counts),
-            flows: None,
+            ..opener(self.counts)
         };
         self.common.report(duration, work)
     }

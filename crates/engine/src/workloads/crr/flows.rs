@@ -3,7 +3,7 @@
 //! A flow is a connection that begins with the test's token and its size; the server confirms how many bytes came, and
 //! closes. Its completion time counts from when it was meant to begin, so what a late sender adds is in it.
 
-use super::client::{outcome_of, with_host};
+use super::client::{opener, outcome_of};
 use super::{Common, FILLING, MAX_WAIT, Transfer, TransferProgress};
 use crate::control::StreamControl;
 use crate::workloads::{Step, Work};
@@ -369,24 +369,17 @@ impl Work for FlowClient {
         }
         let end = self.ended.unwrap_or(now).min(self.end);
         let duration = end.saturating_since(self.common.tally.start());
-        let counts = with_host(self.counts);
-        let late = counts
-            .timed_out
-            .get()
-            .saturating_add(counts.unanswered.get());
         let base = self
             .base
             .map(|base| u64::try_from(base.as_nanos()).unwrap_or(u64::MAX));
         let work = ConnectionOpener {
             handshake: self.handshake,
-            timeouts: PacketCount::new(late),
-            counts: Some(counts),
             flows: Some(Box::new(FlowReport {
                 base_rtt_ns: base,
                 lateness: self.lateness,
                 ..self.report
             })),
-            ..ConnectionOpener::default()
+            ..opener(self.counts)
         };
         self.common.report(duration, work)
     }
