@@ -119,7 +119,14 @@ impl AddressPorts {
         let to = self.to;
         let frames = (0..set.count).map(|number| {
             let from = address(set.set, number);
-            (to, from, Purpose::Teach, set.set, number)
+            let (purpose, set) = (Purpose::Teach, set.set);
+            LearningFrame {
+                to,
+                from,
+                purpose,
+                set,
+                number,
+            }
         });
         let start = MonoClock.now();
         if !self.send(frames, rate, go_on, &mut |_, _| {})? {
@@ -142,16 +149,20 @@ impl AddressPorts {
         let from = address(set.set, 0);
         let controls = set.count.div_ceil(PROBES_PER_CONTROL);
         let frames = (0..set.count).flat_map(|number| {
-            let probe = (
-                address(set.set, number),
+            let probe = LearningFrame {
+                to: address(set.set, number),
                 from,
-                Purpose::Probe,
-                set.set,
+                purpose: Purpose::Probe,
+                set: set.set,
                 number,
-            );
+            };
             let control = number / PROBES_PER_CONTROL;
-            let strange = address(UNTAUGHT ^ set.set, control);
-            let beside = (strange, from, Purpose::Control, set.set, control);
+            let beside = LearningFrame {
+                to: address(UNTAUGHT ^ set.set, control),
+                purpose: Purpose::Control,
+                number: control,
+                ..probe
+            };
             let is_turn = number.is_multiple_of(PROBES_PER_CONTROL);
             is_turn.then_some(beside).into_iter().chain([probe])
         });
@@ -169,7 +180,7 @@ impl AddressPorts {
     /// before each batch.
     fn send(
         &mut self,
-        frames: impl Iterator<Item = ([u8; 6], [u8; 6], Purpose, u8, u32)>,
+        frames: impl Iterator<Item = LearningFrame>,
         rate: Option<PacketRate>,
         go_on: &dyn Fn() -> bool,
         take: &mut dyn FnMut(u8, u32),
@@ -196,8 +207,7 @@ impl AddressPorts {
                 .take(usize::try_from(due).unwrap_or(BATCH))
                 .zip(&mut frames)
             {
-                let (to, from, purpose, set, number) = frame;
-                write(room, [to, from], self.token, (purpose, set, number));
+                frame.write(room, self.token);
                 made += 1;
             }
             self.send_all(&batch[..made])?;
@@ -312,14 +322,25 @@ fn address(set: u8, number: u32) -> [u8; 6] {
     [0x06, set, a, b, c, d]
 }
 
-fn write(frame: &mut [u8], [to, from]: [[u8; 6]; 2], token: u32, about: (Purpose, u8, u32)) {
-    let (purpose, set, number) = about;
-    frame[..6].copy_from_slice(&to);
-    frame[6..12].copy_from_slice(&from);
-    frame[12..14].copy_from_slice(&ETHERTYPE);
-    frame[14..18].copy_from_slice(&token.to_be_bytes());
-    frame[18..20].copy_from_slice(&[purpose as u8, set]);
-    frame[20..HEADER].copy_from_slice(&number.to_be_bytes());
+/// A frame that teaches or probes an address.
+#[derive(Clone, Copy)]
+struct LearningFrame {
+    to: [u8; 6],
+    from: [u8; 6],
+    purpose: Purpose,
+    set: u8,
+    number: u32,
+}
+
+impl LearningFrame {
+    fn write(self, frame: &mut [u8], token: u32) {
+        frame[..6].copy_from_slice(&self.to);
+        frame[6..12].copy_from_slice(&self.from);
+        frame[12..14].copy_from_slice(&ETHERTYPE);
+        frame[14..18].copy_from_slice(&token.to_be_bytes());
+        frame[18..20].copy_from_slice(&[self.purpose as u8, self.set]);
+        frame[20..HEADER].copy_from_slice(&self.number.to_be_bytes());
+    }
 }
 
 /// Purpose and number of a frame with this token.
@@ -354,12 +375,14 @@ mod tests {
     #[test]
     fn what_arrives_is_known_by_token_purpose_and_number() {
         let mut frame = vec![0; 60];
-        write(
-            &mut frame,
-            [[1; 6], [2; 6]],
-            0xabcd,
-            (Purpose::Probe, 3, 77),
-        );
+        let probe = LearningFrame {
+            to: [1; 6],
+            from: [2; 6],
+            purpose: Purpose::Probe,
+            set: 3,
+            number: 77,
+        };
+        probe.write(&mut frame, 0xabcd);
         assert_eq!(read(&frame, 0xabcd), Some((Purpose::Probe as u8, 77)));
         assert_eq!(read(&frame, 0xabce), None);
         assert_eq!(read(&frame[..20], 0xabcd), None);

@@ -99,10 +99,10 @@ impl PacketPath {
     /// Takes what has arrived; whether any of it is the test's.
     fn take(&mut self) -> bool {
         self.inbox.clear();
-        let known_by = (self.mark, &self.route.flow);
+        let (mark, flow) = (self.mark, &self.route.flow);
         let (codec, inbox) = (&self.codec, &mut self.inbox);
         self.ring.drain(self.batch, |frame| {
-            match inbox.take(codec, known_by, frame.bytes) {
+            match inbox.take(codec, mark, flow, frame.bytes) {
                 Ok(()) | Err(Refusal::NotOurs) => {}
                 Err(Refusal::Checksum | Refusal::Length) => inbox.malformed += 1,
             }

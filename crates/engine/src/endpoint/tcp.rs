@@ -160,7 +160,7 @@ fn accept_many(
     let length = plan.format.tcp_opening(streams.start).len();
     let mut accepted: BTreeMap<u16, TcpStream> = BTreeMap::new();
     while let Some(stream) = awaited.values().next() {
-        let next = accept_first(listener, (from, length), wait, |bytes| {
+        let next = accept_first(listener, from, length, wait, |bytes| {
             awaited.contains_key(bytes)
         })?;
         let Some((socket, opening)) = next else {
@@ -185,7 +185,7 @@ fn accept_one(
     from: IpAddr,
     wait: &Wait<'_>,
 ) -> Result<Option<TcpStream>> {
-    let accepted = accept_first(listener, (from, opening.len()), wait, |bytes| {
+    let accepted = accept_first(listener, from, opening.len(), wait, |bytes| {
         bytes == opening
     })?;
     Ok(accepted.map(|(socket, _)| socket))
@@ -195,7 +195,8 @@ fn accept_one(
 /// closed.
 fn accept_first(
     listener: &TcpListener,
-    (from, length): (IpAddr, usize),
+    from: IpAddr,
+    length: usize,
     wait: &Wait<'_>,
     is_awaited: impl Fn(&[u8]) -> bool,
 ) -> Result<Option<(TcpStream, Vec<u8>)>> {

@@ -129,7 +129,8 @@ impl Inbox {
     pub(in crate::datapaths) fn take(
         &mut self,
         codec: &Codec,
-        (mark, flow): (Option<ProbeMark>, &Flow),
+        mark: Option<ProbeMark>,
+        flow: &Flow,
         bytes: &[u8],
     ) -> Result<(), Refusal> {
         let payload = match mark {

@@ -88,10 +88,10 @@ impl FramePath {
     }
 
     fn take_from(&mut self, index: usize) -> usize {
-        let known_by = (self.open.mark, &self.open.route.flow);
+        let (mark, flow) = (self.open.mark, &self.open.route.flow);
         let (codec, inbox) = (&self.codec, &mut self.inbox);
         self.open.queues[index].receive(self.batch, |bytes| {
-            if inbox.take(codec, known_by, bytes).is_err() {
+            if inbox.take(codec, mark, flow, bytes).is_err() {
                 inbox.malformed += 1;
             }
         })

@@ -248,8 +248,8 @@ impl Counts {
             let own = datagrams.by_ref().take(run.datagrams);
             self.take_run(*run, own, taken, &mut sum);
         }
-        for datagram in datagrams {
-            self.take_one(datagram, taken, &mut sum);
+        for (length, reading) in datagrams {
+            self.take_one(length, reading, taken, &mut sum);
         }
         self.readings = readings;
         let Sum {
@@ -300,17 +300,17 @@ impl Counts {
         sum: &mut Sum,
     ) {
         let expected = self.sequences.next_expected();
-        let Some(first) = datagrams.next() else {
+        let Some((length, reading)) = datagrams.next() else {
             return;
         };
-        if self.take_one(first, taken, sum) {
+        if self.take_one(length, reading, taken, sum) {
             let next = self.sequences.next_expected();
             self.dropped.came(run, next.checked_sub(expected + 1));
         } else if self.tally.is_none() && !sum.counted {
             self.dropped.skip(run);
         }
-        for datagram in datagrams {
-            self.take_one(datagram, taken, sum);
+        for (length, reading) in datagrams {
+            self.take_one(length, reading, taken, sum);
         }
     }
 
@@ -318,7 +318,8 @@ impl Counts {
     #[inline]
     fn take_one(
         &mut self,
-        (length, reading): (u64, Reading),
+        length: u64,
+        reading: Reading,
         taken: BatchArrival,
         sum: &mut Sum,
     ) -> bool {
