@@ -537,23 +537,29 @@ pub(crate) struct Lookahead {
     pub(crate) width: u32,
 }
 
+/// The length of a header's variable-length field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct VarbitLength {
+    pub(crate) bits: Expr,
+    /// Largest length of the whole header in bytes.
+    pub(crate) max: u32,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParserStep {
     Extract(u32),
-    /// With the length of the variable-length field in bits; the header's most bytes in all.
     ExtractVarbit {
         header: Target,
-        length: Expr,
-        max: u32,
+        length: VarbitLength,
     },
     ExtractNext {
         stack: u32,
-        length: Option<(Expr, u32)>,
+        length: Option<VarbitLength>,
     },
     ExtractNextUnion {
         stack: u32,
         member: u32,
-        length: Option<(Expr, u32)>,
+        length: Option<VarbitLength>,
     },
     Set {
         to: Field,

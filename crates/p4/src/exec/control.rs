@@ -63,7 +63,7 @@ impl Switch {
                 id,
                 members,
                 room,
-            } => self.apply_group(kind, *profile, *id, (members, *room)),
+            } => self.apply_group(kind, *profile, *id, members, *room),
             Entity::Multicast {
                 group,
                 replicas,
@@ -455,7 +455,7 @@ impl Switch {
     fn chosen(&self, table: usize, does: &Invocation) -> Result<Chosen> {
         let of = self.table_at(table)?;
         match (does, of.profile) {
-            (does, Some(profile)) => self.chosen_of_profile((table, profile as usize), does),
+            (does, Some(profile)) => self.chosen_of_profile(table, profile as usize, does),
             (Invocation::Action { action, arguments }, None) => Ok(Chosen::Action {
                 action: self.action_of_table(table, *action)?,
                 data: self.action_data(*action, arguments)?,

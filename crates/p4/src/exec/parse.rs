@@ -5,7 +5,7 @@ use super::event::{Event, Observer};
 use super::packet::Packet;
 use crate::bits;
 use crate::num::limbs;
-use crate::program::{Case, Expr, Lookahead, ParserStep, Program, SelectKey, State};
+use crate::program::{Case, Lookahead, ParserStep, Program, SelectKey, State, VarbitLength};
 
 /// The error that ends parsing.
 struct Stop(u64);
@@ -90,13 +90,9 @@ impl Core {
         for step in &program.parser_steps[state.steps.clone()] {
             match *step {
                 ParserStep::Extract(header) => extract(program, packet, header, observer)?,
-                ParserStep::ExtractVarbit {
-                    header,
-                    length,
-                    max,
-                } => {
+                ParserStep::ExtractVarbit { header, length } => {
                     if let Some(header) = self.element(program, packet, header) {
-                        self.extract_varbit(program, packet, (header, length, max), observer)?;
+                        self.extract_varbit(program, packet, header, length, observer)?;
                     }
                 }
                 ParserStep::ExtractNext { stack, length } => {
@@ -161,13 +157,11 @@ impl Core {
         program: &Program,
         packet: &mut Packet,
         header: u32,
-        length: Option<(Expr, u32)>,
+        length: Option<VarbitLength>,
         observer: &mut O,
     ) -> Result<(), Stop> {
         match length {
-            Some((length, max)) => {
-                self.extract_varbit(program, packet, (header, length, max), observer)
-            }
+            Some(length) => self.extract_varbit(program, packet, header, length, observer),
             None => extract(program, packet, header, observer),
         }
     }
@@ -176,7 +170,8 @@ impl Core {
         &mut self,
         program: &Program,
         packet: &mut Packet,
-        (header, length, max): (u32, Expr, u32),
+        header: u32,
+        length: VarbitLength,
         observer: &mut O,
     ) -> Result<(), Stop> {
         let codes = &program.error_codes;
@@ -193,7 +188,7 @@ impl Core {
             packet.words[varbit.length as usize] = 0;
             read(program, packet, header);
         }
-        let bits = self.index(program, packet, length);
+        let bits = self.index(program, packet, length.bits);
         if !bits.is_multiple_of(8) && bits != u64::MAX {
             return Err(Stop(codes.parser_invalid_argument));
         }
@@ -201,7 +196,7 @@ impl Core {
         if packet.payload().len() < fixed.saturating_add(bytes) {
             return Err(Stop(codes.packet_too_short));
         }
-        if (max as usize) < fixed + bytes || (varbit.max as usize) < bytes {
+        if (length.max as usize) < fixed + bytes || (varbit.max as usize) < bytes {
             return Err(Stop(codes.header_too_short));
         }
         packet.words[varbit.length as usize] = bits;

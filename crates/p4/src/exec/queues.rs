@@ -42,6 +42,14 @@ pub(super) struct Queues {
     spare: VecDeque<Box<Packet>>,
 }
 
+/// A packet whose turn it is.
+#[derive(Debug)]
+pub(super) struct Queued {
+    pub(super) port: u32,
+    pub(super) priority: u64,
+    pub(super) packet: Box<Packet>,
+}
+
 /// Why there is no queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
@@ -92,7 +100,7 @@ impl Queues {
     }
 
     /// The next packet: ports take turns, and at a port the highest priority goes first.
-    pub(super) fn pop(&mut self) -> Option<(u32, u64, Box<Packet>)> {
+    pub(super) fn pop(&mut self) -> Option<Queued> {
         let port = self.turns.pop_front()?;
         let of_port = self.ports.get_mut(port as usize)?;
         let mut queues = of_port.iter_mut().enumerate().rev();
@@ -101,6 +109,10 @@ impl Queues {
         if of_port.iter().any(|queue| !queue.is_empty()) {
             self.turns.push_back(port);
         }
-        Some((port, priority, packet))
+        Some(Queued {
+            port,
+            priority,
+            packet,
+        })
     }
 }

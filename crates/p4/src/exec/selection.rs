@@ -46,7 +46,8 @@ impl Switch {
     /// What is stored for an entry that does this, of a table with an action profile.
     pub(super) fn chosen_of_profile(
         &self,
-        (table, profile): (usize, usize),
+        table: usize,
+        profile: usize,
         does: &Invocation,
     ) -> Result<Chosen> {
         let members = &self.core.profiles[profile];
@@ -99,7 +100,8 @@ impl Switch {
         kind: UpdateKind,
         profile: usize,
         id: u32,
-        (members, room): (&[GroupMember], u32),
+        members: &[GroupMember],
+        room: u32,
     ) -> Result<Update> {
         let missing = WriteError::Missing("the action profile");
         let of = self.program.profiles.get(profile).ok_or(missing)?;

@@ -12,7 +12,7 @@ use super::entity::{CloneSession, Replica};
 use super::event::{CopyKind, DropPlace, Event, Observer};
 use super::meter::Meter;
 use super::packet::{Instance, Packet, Requests};
-use super::queues::{Limits, Queues, Refused};
+use super::queues::{Limits, Queued, Queues, Refused};
 use super::table::{Chosen, Counter, NewEntry};
 use crate::bits;
 use crate::program::{DROP_PORT, Program};
@@ -203,10 +203,10 @@ impl Switch {
             self.ingress(packet, now, observer);
             return true;
         }
-        let Some((port, priority, packet)) = self.queues.pop() else {
+        let Some(queued) = self.queues.pop() else {
             return false;
         };
-        self.egress((port, priority), packet, now, out, observer);
+        self.egress(queued, now, out, observer);
         true
     }
 
@@ -433,13 +433,13 @@ impl Switch {
 
     fn egress<O: Observer>(
         &mut self,
-        (port, priority): (u32, u64),
-        packet: Box<Packet>,
+        queued: Queued,
         now: u64,
         out: &mut impl FnMut(u32, &[u8]),
         observer: &mut O,
     ) {
-        let Some(mut packet) = self.pass(packet, observer) else {
+        let Queued { port, priority, .. } = queued;
+        let Some(mut packet) = self.pass(queued.packet, observer) else {
             return;
         };
         let program = Arc::clone(&self.program);
@@ -447,7 +447,7 @@ impl Switch {
         if O::LISTENS {
             observer.event(Event::Egress { port });
         }
-        self.dequeued(&program, &mut packet, (port, priority), now);
+        self.dequeued(&program, &mut packet, port, priority, now);
         self.core
             .pipeline(&program, &mut packet, program.egress, observer);
         let requests: Requests = std::mem::take(&mut packet.requests);
@@ -474,13 +474,7 @@ impl Switch {
         self.out = bytes;
     }
 
-    fn dequeued(
-        &self,
-        program: &Program,
-        packet: &mut Packet,
-        (port, priority): (u32, u64),
-        now: u64,
-    ) {
+    fn dequeued(&self, program: &Program, packet: &mut Packet, port: u32, priority: u64, now: u64) {
         let known = &program.intrinsic;
         packet.set(known.egress_timestamp, now / 1000);
         if let (Some(enqueued), Some(delta)) = (known.enq_timestamp, known.deq_timedelta) {

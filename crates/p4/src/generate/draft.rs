@@ -339,10 +339,15 @@ impl Draft {
     }
 
     /// A checksum that is made anew in every packet.
-    pub(super) fn checksum(&mut self, target: (&str, &str), calculation: &str, condition: &Value) {
+    pub(super) fn checksum(
+        &mut self,
+        [header, field]: [&str; 2],
+        calculation: &str,
+        condition: &Value,
+    ) {
         let id = self.checksums.len();
         self.checksums.push(json!({
-            "name": format!("cksum_{id}"), "id": id, "target": [target.0, target.1], "type": "generic",
+            "name": format!("cksum_{id}"), "id": id, "target": [header, field], "type": "generic",
             "calculation": calculation, "verify": false, "update": true, "if_cond": condition,
         }));
     }

@@ -114,10 +114,8 @@ fn name(of: &Value) -> &str {
 
 /// Direct arrays and indirect ones are numbered apart.
 fn of_arrays(text: &mut String, tables: &[TableDraft], arrays: &Arrays) {
-    let counters = (Entity::DirectCounter, Entity::Counter, "counters", "BOTH");
-    of_cells(text, tables, &arrays.counters, counters);
-    let meters = (Entity::DirectMeter, Entity::Meter, "meters", "PACKETS");
-    of_cells(text, tables, &arrays.meters, meters);
+    of_cells(text, tables, &arrays.counters, &COUNTERS);
+    of_cells(text, tables, &arrays.meters, &METERS);
     for (at, profile) in arrays.profiles.iter().enumerate() {
         let of = name(profile).trim_end_matches("_profile");
         let of = tables.iter().position(|table| table.name == of);
@@ -157,12 +155,38 @@ fn bits(width: &Value) -> String {
     )
 }
 
+/// How a file of P4Info calls counters or meters.
+struct CellKind {
+    direct: Entity,
+    indirect: Entity,
+    word: &'static str,
+    unit: &'static str,
+}
+
+const COUNTERS: CellKind = CellKind {
+    direct: Entity::DirectCounter,
+    indirect: Entity::Counter,
+    word: "counters",
+    unit: "BOTH",
+};
+const METERS: CellKind = CellKind {
+    direct: Entity::DirectMeter,
+    indirect: Entity::Meter,
+    word: "meters",
+    unit: "PACKETS",
+};
+
 /// Counters or meters: those of tables and those with cells of their own.
 fn of_cells(
     text: &mut String,
     tables: &[TableDraft],
     arrays: &[Value],
-    (direct, indirect, word, unit): (Entity, Entity, &str, &str),
+    &CellKind {
+        direct,
+        indirect,
+        word,
+        unit,
+    }: &CellKind,
 ) {
     let (mut directs, mut indirects) = (0, 0);
     for array in arrays {

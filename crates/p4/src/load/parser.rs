@@ -6,7 +6,7 @@ use super::json::{Json, Result};
 use super::layout::place;
 use crate::bits;
 use crate::num::{MAX_WIDTH, ones};
-use crate::program::{Case, Expr, Lookahead, ParserStep, SelectKey, State, Target};
+use crate::program::{Case, Expr, Lookahead, ParserStep, SelectKey, State, Target, VarbitLength};
 use std::collections::BTreeMap;
 
 impl Builder {
@@ -179,15 +179,18 @@ impl Builder {
 
     fn extract(&mut self, what: &Json<'_>, length: Option<Expr>) -> Result<ParserStep> {
         let value = what.get("value")?;
+        let varbit = |bits: Option<Expr>, header: u32| {
+            let max = self.longest(header);
+            bits.map(|bits| VarbitLength { bits, max })
+        };
         Ok(match what.get("type")?.text()? {
             "regular" => {
                 let header = self.layout.header(&value)?;
                 let own = self.layout.headers[header as usize].length;
-                match length.or(own) {
+                match varbit(length.or(own), header) {
                     Some(length) => ParserStep::ExtractVarbit {
                         header: Target::Fixed(header),
                         length,
-                        max: self.longest(header),
                     },
                     None => ParserStep::Extract(header),
                 }
@@ -197,7 +200,7 @@ impl Builder {
                 let like = self.layout.stacks[stack as usize].elements[0];
                 ParserStep::ExtractNext {
                     stack,
-                    length: length.map(|length| (length, self.longest(like))),
+                    length: varbit(length, like),
                 }
             }
             "union_stack" => {
@@ -207,7 +210,7 @@ impl Builder {
                 ParserStep::ExtractNextUnion {
                     stack,
                     member,
-                    length: length.map(|length| (length, self.longest(like))),
+                    length: varbit(length, like),
                 }
             }
             other => return Err(what.lacks(format!("an extract to {other:?}"))),

@@ -240,7 +240,7 @@ impl<'a> Run<'a> {
                 operator,
                 value,
             } => {
-                self.check_counter((name, index), *bytes, operator, *value)?;
+                self.check_counter(name, index, *bytes, operator, *value)?;
             }
             Statement::Wait => {}
         }
@@ -284,7 +284,8 @@ impl<'a> Run<'a> {
 
     fn check_counter(
         &mut self,
-        (name, index): (&str, &str),
+        name: &str,
+        index: &str,
         bytes: bool,
         operator: &str,
         value: u64,

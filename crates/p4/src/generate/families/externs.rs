@@ -143,7 +143,7 @@ pub(super) const CHECKSUM: Family = family(
         draft.header("sums", &fields);
         let calculation = draft.calculation("csum16", "ipv4", &IPV4);
         for name in names.iter().zip(0..level).map(|(name, _)| name) {
-            draft.checksum(("sums", name), &calculation, &is_valid("ipv4"));
+            draft.checksum(["sums", name], &calculation, &is_valid("ipv4"));
         }
     },
 );
