@@ -217,7 +217,8 @@ impl Pipeline {
     pub(super) fn member_message(
         &self,
         profile: u32,
-        (id, does): &(u32, Invocation),
+        id: u32,
+        does: &Invocation,
     ) -> ActionProfileMember {
         let action = match does {
             Invocation::Action { action, arguments } => self.call_message(*action, arguments),
@@ -225,7 +226,7 @@ impl Pipeline {
         };
         ActionProfileMember {
             action_profile_id: profile,
-            member_id: *id,
+            member_id: id,
             action,
         }
     }
@@ -279,7 +280,9 @@ impl Pipeline {
 /// The message of a group.
 pub(super) fn group_message(
     profile: u32,
-    (id, members, room): &(u32, Vec<GroupMember>, u32),
+    id: u32,
+    members: &[GroupMember],
+    room: u32,
 ) -> ActionProfileGroup {
     let member = |member: &GroupMember| action_profile_group::Member {
         member_id: member.id,
@@ -290,9 +293,9 @@ pub(super) fn group_message(
     };
     ActionProfileGroup {
         action_profile_id: profile,
-        group_id: *id,
+        group_id: id,
         members: members.iter().map(member).collect(),
-        max_size: i32::try_from(*room).unwrap_or(i32::MAX),
+        max_size: i32::try_from(room).unwrap_or(i32::MAX),
     }
 }
 

@@ -57,13 +57,15 @@ fn only_modified(kind: UpdateKind, what: &str) -> Result<()> {
     }
 }
 
-fn known<'a>(
-    (schemas, places): (&'a BTreeMap<u32, ArraySchema>, &BTreeMap<u32, usize>),
+/// Place of an array that stands by itself.
+fn known(
+    schemas: &BTreeMap<u32, ArraySchema>,
+    places: &BTreeMap<u32, usize>,
     id: u32,
     what: &str,
-) -> Result<(&'a ArraySchema, usize)> {
+) -> Result<usize> {
     match (schemas.get(&id), places.get(&id)) {
-        (Some(schema), Some(place)) => Ok((schema, *place)),
+        (Some(_), Some(place)) => Ok(*place),
         (Some(schema), None) => {
             invalid(format!("{} belongs to the entries of a table", schema.name))
         }
@@ -73,8 +75,8 @@ fn known<'a>(
 
 impl Pipeline {
     pub(super) fn counter_cells(&self, entry: &CounterEntry) -> Result<(usize, Range<usize>)> {
-        let of = (&self.schema.counters, &self.places.counters);
-        let (_, place) = known(of, entry.counter_id, "counter")?;
+        let (schemas, places) = (&self.schema.counters, &self.places.counters);
+        let place = known(schemas, places, entry.counter_id, "counter")?;
         let cells = cells(self.program.counters[place].size, entry.index.as_ref())?;
         Ok((place, cells))
     }
@@ -104,8 +106,8 @@ impl Pipeline {
     }
 
     pub(super) fn meter_cells(&self, entry: &MeterEntry) -> Result<(usize, Range<usize>)> {
-        let of = (&self.schema.meters, &self.places.meters);
-        let (_, place) = known(of, entry.meter_id, "meter")?;
+        let (schemas, places) = (&self.schema.meters, &self.places.meters);
+        let place = known(schemas, places, entry.meter_id, "meter")?;
         let cells = cells(self.program.meters[place].size, entry.index.as_ref())?;
         Ok((place, cells))
     }
@@ -171,8 +173,8 @@ impl Pipeline {
     }
 
     pub(super) fn register_cells(&self, entry: &RegisterEntry) -> Result<(usize, Range<usize>)> {
-        let of = (&self.schema.registers, &self.places.registers);
-        let (_, place) = known(of, entry.register_id, "register")?;
+        let (schemas, places) = (&self.schema.registers, &self.places.registers);
+        let place = known(schemas, places, entry.register_id, "register")?;
         let cells = cells(self.program.registers[place].size, entry.index.as_ref())?;
         Ok((place, cells))
     }

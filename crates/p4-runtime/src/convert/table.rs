@@ -43,7 +43,7 @@ impl Pipeline {
     pub(super) fn table_entry(&self, kind: UpdateKind, entry: &TableEntry) -> Result<Vec<Update>> {
         let (table, place) = self.known_table(entry.table_id)?;
         if entry.is_default_action {
-            return self.default_entry(kind, (table, place), entry);
+            return self.default_entry(kind, table, place, entry);
         }
         let mut new = self.entry_key(entry)?;
         if kind == UpdateKind::Delete {
@@ -90,7 +90,8 @@ impl Pipeline {
     fn default_entry(
         &self,
         kind: UpdateKind,
-        (table, place): (&TableSchema, usize),
+        table: &TableSchema,
+        place: usize,
         entry: &TableEntry,
     ) -> Result<Vec<Update>> {
         if kind != UpdateKind::Modify {

@@ -10,7 +10,7 @@ use crate::proto::p4::v1::{
     packet_replication_engine_entry::Type as Replication,
 };
 use crate::refusal::{Result, invalid, not_found, unimplemented};
-use linerate_p4::{Entry, Switch};
+use linerate_p4::{Entry, GroupMember, Invocation, Switch};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,12 +36,7 @@ enum Cells {
 /// One part of what is read.
 #[derive(Debug)]
 enum Part {
-    Entries {
-        table: u32,
-        from: u32,
-        wanted: Arc<EntryFilter>,
-        shape: Shape,
-    },
+    Entries(EntriesPart),
     Default(u32),
     Members(u32, u32),
     Groups(u32, u32),
@@ -49,6 +44,31 @@ enum Part {
     Multicast(u32),
     Sessions(u32),
     ValueSet(u32),
+}
+
+/// Entries of a table, from a place on.
+#[derive(Debug)]
+struct EntriesPart {
+    table: u32,
+    from: u32,
+    wanted: Arc<EntryFilter>,
+    shape: Shape,
+}
+
+impl EntriesPart {
+    /// All entries of each table that are wanted.
+    fn of_tables(tables: Vec<u32>, wanted: EntryFilter, shape: Shape) -> VecDeque<Part> {
+        let wanted = Arc::new(wanted);
+        let part = |table| {
+            Part::Entries(Self {
+                table,
+                from: 0,
+                wanted: Arc::clone(&wanted),
+                shape,
+            })
+        };
+        tables.into_iter().map(part).collect()
+    }
 }
 
 /// A read request under way.
@@ -184,15 +204,9 @@ impl Pipeline {
             let part = |id| self.known_table(id).map(|_| Part::Default(id));
             return tables.into_iter().map(part).collect();
         }
-        let wanted = Arc::new(entry_filter(self, entry)?);
-        let part = |table| Part::Entries {
-            table,
-            from: 0,
-            wanted: Arc::clone(&wanted),
-            shape: Shape::Entry,
-        };
+        let wanted = entry_filter(self, entry)?;
         let tables = all_or(entry.table_id, self.schema.tables.keys().copied());
-        Ok(tables.into_iter().map(part).collect())
+        Ok(EntriesPart::of_tables(tables, wanted, Shape::Entry))
     }
 
     fn read_direct(&self, entry: Option<&TableEntry>, shape: Shape) -> Result<VecDeque<Part>> {
@@ -222,14 +236,11 @@ impl Pipeline {
             time_since_last_hit: None,
             ..entry.clone()
         };
-        let wanted = Arc::new(entry_filter(self, &bare)?);
-        let part = |table| Part::Entries {
-            table,
-            from: 0,
-            wanted: Arc::clone(&wanted),
+        Ok(EntriesPart::of_tables(
+            tables,
+            entry_filter(self, &bare)?,
             shape,
-        };
-        Ok(tables.into_iter().map(part).collect())
+        ))
     }
 }
 
@@ -242,20 +253,16 @@ impl Reader {
         };
         let pipeline = Arc::clone(&self.pipeline);
         let kinds = match part {
-            Part::Entries {
-                table,
-                from,
-                wanted,
-                shape,
-            } => self.entries(&pipeline, switch, (table, from), (wanted, shape), now)?,
+            Part::Entries(part) => self.entries(&pipeline, switch, part, now)?,
             Part::Default(table) => default_entry(&pipeline, switch, table),
             Part::Members(profile, wanted) => {
                 let members = switch.members(pipeline.places.profiles[&profile]);
                 let wanted = members
                     .iter()
                     .filter(|(id, _)| wanted == 0 || *id == wanted);
-                let message =
-                    |member| Kind::ActionProfileMember(pipeline.member_message(profile, member));
+                let message = |(id, does): &(u32, Invocation)| {
+                    Kind::ActionProfileMember(pipeline.member_message(profile, *id, does))
+                };
                 wanted.map(message).collect()
             }
             Part::Groups(profile, wanted) => {
@@ -263,9 +270,10 @@ impl Reader {
                 let wanted = groups
                     .iter()
                     .filter(|(id, ..)| wanted == 0 || *id == wanted);
-                wanted
-                    .map(|group| Kind::ActionProfileGroup(group_message(profile, group)))
-                    .collect()
+                let message = |(id, members, room): &(u32, Vec<GroupMember>, u32)| {
+                    Kind::ActionProfileGroup(group_message(profile, *id, members, *room))
+                };
+                wanted.map(message).collect()
             }
             Part::Cells(kind, id, place, cells) => {
                 let end = cells.end.min(cells.start + STEP);
@@ -273,7 +281,7 @@ impl Reader {
                     self.parts
                         .push_front(Part::Cells(kind, id, place, end..cells.end));
                 }
-                let cell = |index| cell(switch, (kind, id, place), index);
+                let cell = |index| cell(switch, kind, id, place, index);
                 (cells.start..end).filter_map(cell).collect()
             }
             Part::Multicast(wanted) => {
@@ -311,11 +319,11 @@ impl Reader {
         &mut self,
         pipeline: &Pipeline,
         switch: &Switch,
-        (table, from): (u32, u32),
-        (wanted, shape): (Arc<EntryFilter>, Shape),
+        part: EntriesPart,
         now: u64,
     ) -> Result<Vec<Kind>> {
-        let (schema, place) = pipeline.known_table(table)?;
+        let EntriesPart { wanted, shape, .. } = part;
+        let (schema, place) = pipeline.known_table(part.table)?;
         let message = |entry: &Entry| {
             let message = entry_message(pipeline, schema, entry, &wanted, now);
             shaped(shape, entry, message)
@@ -328,15 +336,13 @@ impl Reader {
                 None => not_found("the entry does not exist"),
             };
         }
-        let (entries, next) = switch.entries_from(place, from, STEP);
+        let (entries, next) = switch.entries_from(place, part.from, STEP);
         if let Some(from) = next {
-            let wanted = Arc::clone(&wanted);
-            self.parts.push_front(Part::Entries {
-                table,
+            self.parts.push_front(Part::Entries(EntriesPart {
                 from,
-                wanted,
-                shape,
-            });
+                wanted: Arc::clone(&wanted),
+                ..part
+            }));
         }
         Ok(entries
             .iter()
@@ -377,7 +383,7 @@ fn default_entry(pipeline: &Pipeline, switch: &Switch, id: u32) -> Vec<Kind> {
     vec![Kind::TableEntry(entry)]
 }
 
-fn cell(switch: &Switch, (kind, id, place): (Cells, u32, usize), index: usize) -> Option<Kind> {
+fn cell(switch: &Switch, kind: Cells, id: u32, place: usize, index: usize) -> Option<Kind> {
     let at = i64::try_from(index).ok().map(|index| Index { index });
     Some(match kind {
         Cells::Counter => Kind::CounterEntry(CounterEntry {

@@ -22,6 +22,11 @@ pub(super) struct RoleName {
 }
 
 impl RoleName {
+    pub(super) fn new(name: &str, number: u64) -> Self {
+        let name = name.to_owned();
+        Self { name, number }
+    }
+
     fn of(role: Option<&Role>) -> Self {
         let role = role.cloned().unwrap_or_default();
         Self {
@@ -195,17 +200,13 @@ impl Arbiter {
     pub(super) fn check(
         &self,
         device: u64,
-        (name, number_of_role): (&str, u64),
+        role: &RoleName,
         election: Option<Uint128>,
     ) -> Result<()> {
         self.check_device(device)?;
-        let role = RoleName {
-            name: name.to_owned(),
-            number: number_of_role,
-        };
-        let controllers = self.roles.get(&role);
+        let controllers = self.roles.get(role);
         if controllers.is_none() && !role.is_default() {
-            return not_found(format!("there is no role {name}"));
+            return not_found(format!("there is no role {}", role.name));
         }
         let primary = controllers.and_then(|of| of.connected.get(&of.primary?).copied().flatten());
         if primary.is_some() && primary == election.map(number) {
@@ -272,7 +273,7 @@ mod tests {
             [(C, Code::AlreadyExists)]
         );
         let three = Some(Uint128 { high: 0, low: 5 });
-        assert!(arbiter.check(1, ("", 0), three).is_ok());
+        assert!(arbiter.check(1, &RoleName::default(), three).is_ok());
         assert_eq!(
             told(arbiter.update(C, &ask("", Some(6)))),
             [
@@ -282,7 +283,10 @@ mod tests {
             ]
         );
         assert_eq!(
-            arbiter.check(1, ("", 0), three).unwrap_err().code,
+            arbiter
+                .check(1, &RoleName::default(), three)
+                .unwrap_err()
+                .code,
             Code::PermissionDenied
         );
         // The primary steps down: nobody is primary, for 5 is below the highest that was seen.
@@ -309,17 +313,26 @@ mod tests {
             [(B, Code::Ok)]
         );
         let one = Some(Uint128 { high: 0, low: 1 });
-        assert!(arbiter.check(1, ("acl", 0), one).is_ok());
+        assert!(arbiter.check(1, &RoleName::new("acl", 0), one).is_ok());
         assert_eq!(
-            arbiter.check(1, ("other", 0), one).unwrap_err().code,
+            arbiter
+                .check(1, &RoleName::new("other", 0), one)
+                .unwrap_err()
+                .code,
             Code::NotFound
         );
         assert_eq!(
-            arbiter.check(1, ("", 0), one).unwrap_err().code,
+            arbiter
+                .check(1, &RoleName::default(), one)
+                .unwrap_err()
+                .code,
             Code::PermissionDenied
         );
         assert_eq!(
-            arbiter.check(2, ("acl", 0), one).unwrap_err().code,
+            arbiter
+                .check(2, &RoleName::new("acl", 0), one)
+                .unwrap_err()
+                .code,
             Code::NotFound
         );
         assert_eq!(arbiter.primaries().count(), 2);

@@ -1,5 +1,6 @@
 //! Setting and getting the forwarding pipeline.
 
+use super::arbitration::RoleName;
 use super::digests::Digests;
 use super::state::{Config, Shared};
 use crate::convert::{Change, change, read_request};
@@ -22,15 +23,15 @@ impl Shared {
         &self,
         request: SetForwardingPipelineConfigRequest,
     ) -> Result<()> {
-        let role = (request.role.as_str(), request.role_id);
+        let role = RoleName::new(&request.role, request.role_id);
         self.state()
             .arbiter
-            .check(request.device_id, role, request.election_id)?;
+            .check(request.device_id, &role, request.election_id)?;
         let _writing = self.writes.lock().await;
         // Whoever was primary may not be any more.
         self.state()
             .arbiter
-            .check(request.device_id, role, request.election_id)?;
+            .check(request.device_id, &role, request.election_id)?;
         let action = Action::try_from(request.action).unwrap_or(Action::Unspecified);
         if action == Action::Commit {
             if request.config.is_some() {
@@ -90,7 +91,7 @@ impl Shared {
         let pipeline = Arc::clone(&config.pipeline);
         let job = move |plane: &mut Plane, now| -> Result<()> {
             if let (Some(old), Some(from)) = (old, &plane.switch) {
-                take_over((&old.pipeline, from), (&pipeline, &mut switch), now)?;
+                take_over(&old.pipeline, from, &pipeline, &mut switch, now)?;
             }
             plane.staged = None;
             plane.switch = Some(switch);
@@ -175,8 +176,10 @@ fn everything() -> impl Iterator<Item = Kind> {
 
 /// Writes everything that one switch holds into another, whose pipeline may be another version.
 fn take_over(
-    (old, from): (&Arc<Pipeline>, &Switch),
-    (new, to): (&Arc<Pipeline>, &mut Switch),
+    old: &Arc<Pipeline>,
+    from: &Switch,
+    new: &Arc<Pipeline>,
+    to: &mut Switch,
     now: u64,
 ) -> Result<()> {
     let lost = |refusal: Refusal| {

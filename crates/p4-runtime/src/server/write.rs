@@ -1,5 +1,6 @@
 //! Write requests.
 
+use super::arbitration::RoleName;
 use super::digests::Digests;
 use super::state::Shared;
 use crate::convert::{Change, change};
@@ -45,10 +46,10 @@ impl Room {
 
 impl Shared {
     pub(super) async fn write(&self, request: WriteRequest) -> std::result::Result<(), Status> {
-        let role = (request.role.as_str(), request.role_id);
+        let role = RoleName::new(&request.role, request.role_id);
         self.state()
             .arbiter
-            .check(request.device_id, role, request.election_id)?;
+            .check(request.device_id, &role, request.election_id)?;
         let most = self.options.max_updates;
         if request.updates.len() > most {
             let what = format!(
@@ -63,7 +64,7 @@ impl Shared {
             // Whoever was primary may not be any more.
             state
                 .arbiter
-                .check(request.device_id, role, request.election_id)?;
+                .check(request.device_id, &role, request.election_id)?;
             (state.pipeline()?, state.digests.clone())
         };
         let results = match Atomicity::try_from(request.atomicity) {
