@@ -144,6 +144,21 @@ pub struct Machine {
     pub(crate) disk: Option<&'static Disk>,
 }
 
+/// QEMU's machine without a model in hardware, as on Arm.
+const VIRT: Machine = Machine {
+    name: "virt",
+    arch: Arch::Aarch64,
+    options: "",
+    cpu: None,
+    cores: 2,
+    has_serial: false,
+    nic: Nic::Device("virtio-net-device"),
+    firmware: None,
+    modules: &["virtio_mmio", "virtio_net"],
+    console: "ttyAMA0",
+    disk: None,
+};
+
 /// Every machine. A new one is an entry here.
 pub(crate) static ALL: &[Machine] = &[
     Machine {
@@ -161,57 +176,32 @@ pub(crate) static ALL: &[Machine] = &[
         disk: Some(&SIFIVE_U),
     },
     Machine {
-        name: "virt",
         arch: Arch::Riscv64,
-        options: "",
-        cpu: None,
-        cores: 2,
-        has_serial: false,
-        nic: Nic::Device("virtio-net-device"),
         firmware: Some(&OPENSBI),
-        modules: &["virtio_mmio", "virtio_net"],
         console: "ttyS0",
         disk: Some(&VIRT_RISCV64),
+        ..VIRT
     },
     Machine {
-        name: "virt",
         arch: Arch::Aarch64,
         options: ",gic-version=3",
         cpu: Some("cortex-a57"),
-        cores: 2,
-        has_serial: false,
-        nic: Nic::Device("virtio-net-device"),
-        firmware: None,
-        modules: &["virtio_mmio", "virtio_net"],
-        console: "ttyAMA0",
-        disk: None,
+        ..VIRT
     },
     Machine {
-        name: "virt",
         arch: Arch::Armv7,
         // Otherwise devices are above 4 GiB, out of reach of Debian's kernel without LPAE.
         options: ",highmem=off",
         cpu: Some("cortex-a15"),
-        cores: 2,
-        has_serial: false,
-        nic: Nic::Device("virtio-net-device"),
-        firmware: None,
-        modules: &["virtio_mmio", "virtio_net"],
-        console: "ttyAMA0",
-        disk: None,
+        ..VIRT
     },
     Machine {
         name: "q35",
         arch: Arch::X86_64,
-        options: "",
-        cpu: None,
-        cores: 2,
-        has_serial: false,
         nic: Nic::Device("virtio-net-pci"),
-        firmware: None,
         modules: &["virtio_pci", "virtio_net"],
         console: "ttyS0",
-        disk: None,
+        ..VIRT
     },
 ];
 
