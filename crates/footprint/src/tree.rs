@@ -50,8 +50,15 @@ struct Region {
 /// Name and class of a section, and whether this is the place of its initial values.
 type Key = (String, SectionClass, bool);
 
-/// A section to add parts to: region and section index in each of its memories.
-pub(crate) struct Open(Vec<(usize, usize)>);
+/// A section to add parts to, in each of its memories.
+pub(crate) struct Open(Vec<Place>);
+
+/// Where a section is: index of the region, and of the section in it.
+#[derive(Clone, Copy)]
+struct Place {
+    region: usize,
+    section: usize,
+}
 
 struct Parts {
     source: FigureSource,
@@ -103,7 +110,10 @@ impl Tree {
                 };
                 within.sections.push((key, parts));
             }
-            Some((*region, section))
+            Some(Place {
+                region: *region,
+                section,
+            })
         };
         Open(slot.places.iter().filter_map(open).collect())
     }
@@ -122,7 +132,7 @@ impl Tree {
 
     fn add_to(
         &mut self,
-        (region, section): (usize, usize),
+        Place { region, section }: Place,
         owner: &Owner,
         from: FigureSource,
         leaf: Leaf,

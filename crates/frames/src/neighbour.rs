@@ -55,7 +55,7 @@ pub fn request(headers: &FrameHeaders, own: Neighbour, wanted: IpAddr) -> Vec<u8
     match (own.address, wanted) {
         (IpAddr::V4(from), IpAddr::V4(wanted)) => {
             let mut frame = headers.link(BROADCAST, own.mac, ETHERTYPE_ARP);
-            arp(&mut frame, ARP_REQUEST, (own.mac, from), ([0; 6], wanted));
+            arp(&mut frame, ARP_REQUEST, [own.mac, [0; 6]], [from, wanted]);
             frame
         }
         (from, wanted) => {
@@ -77,9 +77,9 @@ pub fn request(headers: &FrameHeaders, own: Neighbour, wanted: IpAddr) -> Vec<u8
             message(
                 frame,
                 [from, group],
-                SOLICITATION,
-                0,
-                (wanted, OPTION_SOURCE, own.mac),
+                [SOLICITATION, 0],
+                wanted,
+                NeighbourOption(OPTION_SOURCE, own.mac),
             )
         }
     }
@@ -90,43 +90,45 @@ pub fn reply(headers: &FrameHeaders, own: Neighbour, to: Neighbour) -> Vec<u8> {
     match (own.address, to.address) {
         (IpAddr::V4(from), IpAddr::V4(asker)) => {
             let mut frame = headers.link(to.mac, own.mac, ETHERTYPE_ARP);
-            arp(&mut frame, ARP_REPLY, (own.mac, from), (to.mac, asker));
+            arp(&mut frame, ARP_REPLY, [own.mac, to.mac], [from, asker]);
             frame
         }
         (from, asker) => {
             let frame = headers.link(to.mac, own.mac, ETHERTYPE_IPV6);
             let (from, asker) = (v6(from), v6(asker));
-            let about = (from, OPTION_TARGET, own.mac);
             message(
                 frame,
                 [from, asker],
-                ADVERTISEMENT,
-                SOLICITED_OVERRIDE,
-                about,
+                [ADVERTISEMENT, SOLICITED_OVERRIDE],
+                from,
+                NeighbourOption(OPTION_TARGET, own.mac),
             )
         }
     }
 }
 
-fn arp(frame: &mut Vec<u8>, operation: u16, from: (Mac, Ipv4Addr), to: (Mac, Ipv4Addr)) {
+fn arp(frame: &mut Vec<u8>, operation: u16, macs: [Mac; 2], addresses: [Ipv4Addr; 2]) {
     for number in [ETHERNET, ETHERTYPE_IPV4] {
         frame.extend(number.to_be_bytes());
     }
     frame.extend([6, 4]);
     frame.extend(operation.to_be_bytes());
-    for (mac, address) in [from, to] {
+    for (mac, address) in macs.into_iter().zip(addresses) {
         frame.extend(mac);
         frame.extend(address.octets());
     }
 }
 
+/// An option that names a MAC address: its type and that address (RFC 4861 §4.6.1).
+struct NeighbourOption(u8, Mac);
+
 /// Adds the packet of a message about `target`, with an option that names a MAC address.
 fn message(
     mut frame: Vec<u8>,
     [from, to]: [Ipv6Addr; 2],
-    kind: u8,
-    flags: u8,
-    (target, option, mac): (Ipv6Addr, u8, Mac),
+    [kind, flags]: [u8; 2],
+    target: Ipv6Addr,
+    NeighbourOption(option, mac): NeighbourOption,
 ) -> Vec<u8> {
     let mut body = vec![kind, 0, 0, 0, flags, 0, 0, 0];
     body.extend(target.octets());

@@ -93,14 +93,14 @@ const fn examples(kind: TestKind) -> &'static str {
 fn command(kind: TestKind) -> Command {
     let command = Command::new(kind.as_str());
     let command = match kind {
-        TestKind::Switch => command.args(PORTS.map(port)),
+        TestKind::Switch => command.args(PORTS.map(|(id, help)| port(id, help))),
         _ => TargetArgs::augment_args(command),
     };
     let command = LiveArgs::augment_args(with_options(kind, command));
     command.about(about(kind)).after_help(examples(kind))
 }
 
-fn port((id, help): (&'static str, &'static str)) -> Arg {
+fn port(id: &'static str, help: &'static str) -> Arg {
     let arg = Arg::new(id).value_name(id).help(help);
     arg.required_unless_present("dut")
 }

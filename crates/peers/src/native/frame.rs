@@ -56,7 +56,7 @@ impl Inbox {
             return Ok(None);
         };
         let length = u32::from_be_bytes([a, b, c, d]);
-        let kind = self.admit(from, state, (length, byte), most)?;
+        let kind = self.admit(from, state, length, byte, most)?;
         let offset = self.offset();
         let end = 4 + length as usize;
         let Some(body) = self.pending().get(FRAME_HEADER_LEN..end) else {
@@ -78,7 +78,8 @@ impl Inbox {
         &self,
         from: Role,
         state: &'static str,
-        (length, byte): (u32, u8),
+        length: u32,
+        byte: u8,
         most: u32,
     ) -> Result<Kind> {
         let kind = Kind::from_byte(byte);

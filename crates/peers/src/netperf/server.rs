@@ -121,13 +121,13 @@ impl Server {
         let order = match request::read(request) {
             Ok(order) => order,
             Err(wrong) => {
-                let why = (RefusalCode::Unsupported, wrong.cause.as_str());
-                return self.refuse(now, response, wrong.status, why);
+                let code = RefusalCode::Unsupported;
+                return self.refuse(now, response, wrong.status, code, &wrong.cause);
             }
         };
         if let Some(reason) = self.config.limits.exceeded_by(&order.spec) {
-            let why = (RefusalCode::Limit, reason.as_str());
-            return self.refuse(now, response, errno::PERMISSION, why);
+            let (status, code) = (errno::PERMISSION, RefusalCode::Limit);
+            return self.refuse(now, response, status, code, &reason);
         }
         let mut spec = Box::new(order.spec.clone());
         if order.length.is_none() && matches!(spec.stop, Stop::After(_)) {
@@ -140,10 +140,9 @@ impl Server {
     }
 
     /// Refuses a test; the next one may follow.
-    fn refuse(&mut self, now: MonoInstant, kind: u32, status: u32, why: (RefusalCode, &str)) {
+    fn refuse(&mut self, now: MonoInstant, kind: u32, status: u32, code: RefusalCode, why: &str) {
         self.say_error(kind, status);
-        let (code, message) = (why.0, clean(why.1, MAX_TEXT));
-        self.steps.refuse(code, message);
+        self.steps.refuse(code, clean(why, MAX_TEXT));
         self.order = None;
         self.steps.enter(now, State::Idle, IDLE);
     }
@@ -286,7 +285,7 @@ impl Stepping for Server {
                 if self.steps.state == State::Preparing =>
             {
                 let kind = self.answer_kind();
-                self.refuse(now, kind, status_for(code), (code, &message));
+                self.refuse(now, kind, status_for(code), code, &message);
             }
             Input::Connected if self.steps.state == State::Connecting => self.start(now),
             Input::Finished { .. } if self.is_moving() => {}

@@ -29,14 +29,14 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Serves on the TAP device on standard input until the caller is gone; `words` come from
 /// `StackKind::arguments`.
 pub fn serve(words: &[String]) -> Result<()> {
-    let Some((addresses, sizes)) = read(words) else {
+    let Some((ipv4, ipv6, sizes)) = read(words) else {
         let message = "the server on smoltcp is started by stack://smoltcp only";
         return Err(Failure::new(ExitCode::Usage, message));
     };
-    Server::new(addresses, sizes)?.run()
+    Server::new(ipv4, ipv6, sizes)?.run()
 }
 
-fn read(words: &[String]) -> Option<((Ipv4Addr, Ipv6Addr), Sizes)> {
+fn read(words: &[String]) -> Option<(Ipv4Addr, Ipv6Addr, Sizes)> {
     let [ipv4, ipv6, receive, send, datagrams] = words else {
         return None;
     };
@@ -45,7 +45,7 @@ fn read(words: &[String]) -> Option<((Ipv4Addr, Ipv6Addr), Sizes)> {
         send: send.parse().ok()?,
         datagrams: datagrams.parse().ok()?,
     };
-    Some(((ipv4.parse().ok()?, ipv6.parse().ok()?), sizes))
+    Some((ipv4.parse().ok()?, ipv6.parse().ok()?, sizes))
 }
 
 struct Server {
@@ -58,7 +58,7 @@ struct Server {
 }
 
 impl Server {
-    fn new((ipv4, ipv6): (Ipv4Addr, Ipv6Addr), sizes: Sizes) -> Result<Self> {
+    fn new(ipv4: Ipv4Addr, ipv6: Ipv6Addr, sizes: Sizes) -> Result<Self> {
         let mut tap = Tap::new();
         let config = Config::new(HardwareAddress::Ethernet(MAC));
         let mut interface = Interface::new(config, &mut tap, at(MonoClock.now()));
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn the_command_is_read_as_it_is_written() {
         let words = ["10.79.1.2", "fd79:0:0:1::2", "5840", "2920", "16"].map(str::to_owned);
-        let ((ipv4, ipv6), sizes) = read(&words).unwrap();
+        let (ipv4, ipv6, sizes) = read(&words).unwrap();
         assert_eq!(
             (ipv4.to_string(), ipv6.to_string()),
             ("10.79.1.2".to_owned(), "fd79:0:0:1::2".to_owned())

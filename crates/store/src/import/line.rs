@@ -223,14 +223,14 @@ impl Loss {
             total,
             is_misprinted: lost
                 .zip(total)
-                .is_some_and(|counts| is_misprinted(counts, share)),
+                .is_some_and(|(lost, total)| is_misprinted(lost, total, share)),
         };
         Some((figures, rest.trim()))
     }
 }
 
 /// Whether `share`, as in `33%`, cannot be that of lost among all datagrams.
-fn is_misprinted((lost, total): (u64, u64), share: &str) -> bool {
+fn is_misprinted(lost: u64, total: u64, share: &str) -> bool {
     /// Share by which the tools' own roundings may differ.
     const SLACK: f64 = 0.05;
     // A share with an exponent is too small or too large to tell anything; iperf 2.2.1 prints zero beside any counts.

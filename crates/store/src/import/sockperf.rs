@@ -227,7 +227,10 @@ impl Output {
         } else if let Some(rate) = rest.strip_prefix("Summary: BandWidth is ") {
             self.bps = Some(rate_of(rate).ok_or("a rate such as 16.320 MBps (130.556 Mbps)")?);
             self.is_whole = true;
-        } else if let Some((_, mean)) = rest.split_once("Summary: ").and_then(delay) {
+        } else if let Some((_, mean)) = rest
+            .split_once("Summary: ")
+            .and_then(|(_, summary)| delay(summary))
+        {
             let mean = mean.trim_end().strip_suffix(" usec").ok_or(MEAN)?;
             self.summary = Some(micros(mean.trim()).ok_or(MEAN)?);
         } else if let Some(count) = rest.strip_prefix("Total ") {
@@ -468,7 +471,7 @@ impl Output {
 }
 
 /// What and how much of `Latency is 32.219 usec`; `Message Rate is …` is no delay.
-fn delay<'a>((_, summary): (&str, &'a str)) -> Option<(&'a str, &'a str)> {
+fn delay(summary: &str) -> Option<(&str, &str)> {
     let (what, much) = summary.split_once(" is ")?;
     ["Latency", "RTT", "Round trip"]
         .contains(&what)
