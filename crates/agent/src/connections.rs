@@ -72,15 +72,15 @@ impl Connections {
         self.lock().streams.len()
     }
 
-    /// Whether nothing has arrived on a connection, as its kernel counts; also of one that is gone.
-    pub(crate) fn is_silent(&self, number: u64) -> bool {
+    /// Whether fewer bytes than so many have arrived on a connection, as its kernel counts; also of one that is gone.
+    pub(crate) fn has_less(&self, number: u64, than: usize) -> bool {
         let open = self.lock();
         let info = open
             .streams
             .get(&number)
             .map(|stream| tcp_info::read(stream, 0));
         let received = info.and_then(|info| info.ok()?.bytes_received);
-        received.is_none_or(|bytes| bytes == 0)
+        received.is_none_or(|bytes| bytes < than as u64)
     }
 
     /// Shuts a connection down, if it is still open: who reads from it hears of its end.
@@ -114,9 +114,29 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Read as _;
+    use std::io::{Read as _, Write as _};
     use std::net::{Ipv4Addr, TcpListener};
     use std::thread;
+
+    #[test]
+    fn what_has_arrived_is_counted_before_it_is_read() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        let connections = Connections::default();
+        let known = connections.enter(&stream).unwrap();
+        assert!(connections.has_less(known.number(), 1));
+        client.write_all(b"li").unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        // Until the end has come, so that both bytes have.
+        let mut bytes = Vec::new();
+        (&stream).read_to_end(&mut bytes).unwrap();
+        assert!(!connections.has_less(known.number(), 2));
+        assert!(connections.has_less(known.number(), 10));
+        let number = known.number();
+        drop(known);
+        assert!(connections.has_less(number, 1));
+    }
 
     #[test]
     fn who_reads_from_a_silent_client_hears_of_the_end() {

@@ -24,7 +24,7 @@ pub(crate) struct GreetingPlace<'a> {
 impl Greeting {
     /// Adds the connection of this number, which must be higher than all before. Returns the one that has to go for it, if
     /// any, from its own network where that has its share, else from the network that has most; there from the address
-    /// that has most, and of that the oldest that has sent nothing, which `is_silent` tells.
+    /// that has most, and of that the oldest that has not said enough to be told from noise, which `is_silent` tells.
     ///
     /// Who holds places by silence and comes again as soon as one is taken so takes them from himself, also where
     /// somebody who greets comes from the same address.

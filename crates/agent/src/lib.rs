@@ -10,6 +10,7 @@ mod console;
 mod data_streams;
 mod delegation;
 mod deployed;
+mod facts;
 mod greeting;
 mod notices;
 mod owner;

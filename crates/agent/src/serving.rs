@@ -23,6 +23,7 @@ use linerate_session::login::{Gate, Logins, moment};
 use linerate_session::{DataStreams, DemuxHandle, Driver, Line, SessionEvent};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_bytes;
+use linerate_sys::sockopt::set_receive_low_water;
 use linerate_sys::tcp::wait_readable;
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
@@ -179,12 +180,7 @@ impl AgentState<'_> {
             port,
         };
         let turn_away = if greets(&*port.kind) {
-            // Nothing of the host is read for a silent client: its greeting comes with its connection.
-            wait_readable(&[stream.as_fd()], self.plan().timeout)?;
-            stream.set_nonblocking(true)?;
-            if !matches!(stream.peek(&mut [0]), Ok(1)) {
-                bail!("it said nothing");
-            }
+            await_greeting(&stream, port.kind.about().greeting_len, self.plan().timeout)?;
             self.would_refuse(from, port)
         } else {
             self.enter(from, &mut entry).err()
@@ -292,7 +288,9 @@ impl AgentState<'_> {
         let interface = interface.or_else(|| is_served.then(found).flatten());
         let observer = Observer::new(Scope::live(interface));
         let mut facts = if is_served {
-            facts(kind, || observer.facts())
+            let interface = observer.scope().interface.as_deref();
+            let read = || observer.facts();
+            facts(kind, || self.facts.get(interface, &MonoClock, read))
         } else {
             Facts::default()
         };
@@ -321,6 +319,21 @@ impl AgentState<'_> {
         };
         let session = kind.server(config, MonoClock.now());
         Ok(Driver::server(line, session, observer, plan.timeout))
+    }
+}
+
+/// Waits until the beginning of a client's first message has arrived, which comes with its connection: nothing is read of
+/// the host for a client that says less.
+fn await_greeting(stream: &TcpStream, length: usize, timeout: Duration) -> Result<()> {
+    let mut bytes = vec![0; length];
+    set_receive_low_water(stream, i32::try_from(length)?)?;
+    wait_readable(&[stream.as_fd()], timeout)?;
+    set_receive_low_water(stream, 1)?;
+    stream.set_nonblocking(true)?;
+    match stream.peek(&mut bytes) {
+        Ok(come) if come == length => Ok(()),
+        Ok(come @ 1..) => bail!("it said no more than {come} bytes"),
+        _ => bail!("it said nothing"),
     }
 }
 
@@ -391,6 +404,30 @@ fn answer(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
+    use std::net::{Ipv4Addr, Shutdown, TcpListener};
+
+    /// What a client says decides, also where it comes in pieces, and nothing of the host is read before.
+    #[test]
+    fn a_client_is_heard_once_the_beginning_of_its_greeting_is_there() {
+        let length = linerate_peers::own().about().greeting_len;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let said = |bytes: &[u8]| {
+            let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (stream, _) = listener.accept().unwrap();
+            for byte in bytes {
+                client.write_all(&[*byte]).unwrap();
+            }
+            client.shutdown(Shutdown::Write).unwrap();
+            // A test that waited for this would not pass.
+            await_greeting(&stream, length, Duration::from_hours(1)).map_err(|why| why.to_string())
+        };
+        assert_eq!(said(&vec![7; length]), Ok(()));
+        assert_eq!(said(&vec![7; length + 100]), Ok(()));
+        let short = said(b"li").unwrap_err();
+        assert!(short.contains("no more than 2 bytes"), "{short}");
+        assert_eq!(said(b""), Err("it said nothing".to_owned()));
+    }
 
     /// Its client sends without waiting, so what is read before its traffic is missed.
     #[test]

@@ -5,6 +5,7 @@ use crate::allowance::Allowance;
 use crate::budget::Budget;
 use crate::connections::{ConnectionGuard, Connections};
 use crate::data_streams::Addresses;
+use crate::facts::RecentFacts;
 use crate::greeting::{Greeting, GreetingPlace};
 use crate::notices::Notices;
 use crate::pending::Pending;
@@ -32,6 +33,7 @@ pub(crate) struct AgentState<'a> {
     turned_away: PerAddress,
     pub(crate) data_streams: Addresses,
     pub(crate) connections: Connections,
+    pub(crate) facts: RecentFacts,
     pub(crate) sessions: AtomicU64,
     /// Sessions under way, and the streams of their tests.
     pub(crate) clients_now: AtomicU64,
@@ -93,6 +95,7 @@ impl<'a> AgentState<'a> {
             turned_away: PerAddress::default(),
             data_streams: Addresses::default(),
             connections: Connections::default(),
+            facts: RecentFacts::default(),
             sessions: AtomicU64::new(0),
             clients_now: AtomicU64::new(0),
             streams_now: AtomicU64::new(0),
@@ -143,8 +146,9 @@ impl AgentState<'_> {
         if !greets(&*port.kind) || port.awaits_streams_of(from) {
             return self.pend(from).map(Waiting::Counted);
         }
+        let greeting_len = port.kind.about().greeting_len;
         let (place, gone) = self.greeting.enter(known.number(), from, |number| {
-            self.connections.is_silent(number)
+            self.connections.has_less(number, greeting_len)
         });
         if let Some(gone) = gone {
             self.connections.shut(gone);

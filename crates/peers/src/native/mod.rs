@@ -65,6 +65,7 @@ mod test;
 mod turns;
 
 pub use linerate_wire::frame::VERSION;
+use linerate_wire::frame::{FRAME_HEADER_LEN, PREAMBLE_LEN};
 pub use linerate_wire::header as wire;
 use streams::OPENING_LEN;
 pub use streams::Streams;
@@ -93,6 +94,7 @@ impl PeerKind for Native {
                 default_port: 5301,
                 start_hint: "`linerate serve`",
                 credential: CredentialKind::Key,
+                greeting_len: PREAMBLE_LEN + FRAME_HEADER_LEN,
                 one_port: Some(OPENING_LEN),
                 tells_facts: true,
                 ..Capabilities::FOREIGN

@@ -36,6 +36,9 @@ pub struct Capabilities {
     pub blind_spots: &'static [&'static str],
     /// Kind of authentication between its ends.
     pub credential: CredentialKind,
+    /// Length in bytes of the beginning of every client's first message, which tells this protocol from others; 0: a client
+    /// need not speak first.
+    pub greeting_len: usize,
     /// Whether its servers report facts about their host. Reading them takes some 10 ms, which delays the test where a
     /// client's traffic does not wait for an answer.
     pub tells_facts: bool,
@@ -58,6 +61,7 @@ impl Capabilities {
         one_port: None,
         blind_spots: &[],
         credential: CredentialKind::None,
+        greeting_len: 0,
         tells_facts: false,
         settings: &[],
     };
