@@ -295,7 +295,8 @@ impl AgentState<'_> {
             Facts::default()
         };
         if !(plan.tell_name || plan.asks_for_key(kind) || remote.to_canonical().is_loopback()) {
-            facts.hostname = None;
+            let salt: [u8; 8] = random_bytes()?;
+            linerate_observe::hide(&mut facts, &salt);
         }
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
         let config = ServerConfig {

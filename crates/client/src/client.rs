@@ -485,6 +485,7 @@ impl Client {
             match turned? {
                 Some(SessionEvent::Peer(PeerEvent::Hello(hello))) => {
                     self.hello = *hello;
+                    linerate_observe::recognise(&mut self.hello.facts);
                     return Ok(());
                 }
                 Some(SessionEvent::Closed) => {

@@ -34,6 +34,7 @@ mod sysfs;
 mod testing;
 mod text;
 
+pub use blind::{hide, recognise};
 pub use clock_identity::clock_identity;
 pub use collectors::{Collector, is_emulated, preloaded};
 pub use condition::condition;

@@ -1,7 +1,7 @@
 //! Machine type, kernel and hypervisor: facts only, no signals.
 
 use super::Collector;
-use crate::blind::blind;
+use crate::blind::boot;
 use crate::host_view::{HostView, Scope};
 use crate::text::{field, tidy};
 use linerate_model::ByteCount;
@@ -37,7 +37,7 @@ pub(super) static COLLECTOR: Collector = Collector {
         into.hostname = line("proc/sys/kernel/hostname");
         into.kernel_release = line("proc/sys/kernel/osrelease");
         into.kernel_build = line("proc/sys/kernel/version");
-        into.boot_id = line("proc/sys/kernel/random/boot_id").map(|id| blind("boot", &id));
+        into.boot_id = boot(host);
         into.architecture = architecture(host);
         into.os_name = os_name(host);
         into.memory_bytes = memory(host);
