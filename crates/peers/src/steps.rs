@@ -14,6 +14,19 @@ use std::time::Duration;
 /// way.
 pub(crate) const OVERTIME: Duration = Duration::from_secs(5);
 
+/// Time that traffic may take beyond what was asked: send buffers drain slowly on slow links (4 MiB take
+/// 34 s at 1 Mbit/s), and the receiver waits for stragglers.
+const DRAIN: Duration = Duration::from_mins(1);
+
+/// Time that a short test may take beyond what was asked, beside six times its length: it cannot fill such buffers, and a
+/// peer that never ends costs no more than that.
+const SHORT_DRAIN: Duration = Duration::from_secs(5);
+
+/// How long the traffic of a test of this length may take beyond that.
+pub(crate) fn drain(time: Duration) -> Duration {
+    DRAIN.min(SHORT_DRAIN.saturating_add(time.saturating_mul(6)))
+}
+
 /// A state of a session.
 pub(crate) trait Phase: fmt::Debug + Copy + PartialEq + Send {
     /// The test is being aborted: the driver stops what it has started.
@@ -38,6 +51,8 @@ pub(crate) struct Steps<P> {
     pub(crate) has_key: bool,
     /// Deadline of the present step, and its limit.
     due: Option<(MonoInstant, Duration)>,
+    /// Deadline of all steps of the present phase: a peer that goes from step to step gains nothing.
+    phase: Option<MonoInstant>,
 }
 
 impl<P: Phase> Steps<P> {
@@ -50,6 +65,7 @@ impl<P: Phase> Steps<P> {
             timeout,
             has_key: false,
             due: None,
+            phase: None,
         }
     }
 
@@ -76,16 +92,26 @@ impl<P: Phase> Steps<P> {
         self.act(Action::TestOver(TestEnd::Refused(refusal)));
     }
 
-    /// Enters a state with the deadline `limit` from now.
+    /// A phase of several steps begins, which together have until `limit` from now.
+    pub(crate) fn begin_phase(&mut self, now: MonoInstant, limit: Duration) {
+        self.phase = Some(now.after(limit));
+    }
+
+    /// Enters a state with the deadline `limit` from now, or that of the phase if it is earlier.
     pub(crate) fn enter(&mut self, now: MonoInstant, state: P, limit: Duration) {
         self.state = state;
+        let left = self.phase.map(|phase| phase.saturating_since(now));
+        let limit = left.map_or(limit, |left| left.min(limit));
         self.due = Some((now.after(limit), limit));
     }
 
     /// Enters a state without a deadline.
-    pub(crate) const fn rest(&mut self, state: P) {
+    pub(crate) fn rest(&mut self, state: P) {
         self.state = state;
         self.due = None;
+        if !state.has_test() {
+            self.phase = None;
+        }
     }
 
     /// Ends the session.
@@ -108,6 +134,7 @@ impl<P: Phase> Steps<P> {
             code,
             reason,
         });
+        self.phase = None;
         self.enter(now, P::STOPPING, self.timeout * 2);
     }
 

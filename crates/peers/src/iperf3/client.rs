@@ -3,14 +3,14 @@
 use super::inbox::{framed, name};
 use super::results::{self, End, PeerResults};
 use super::streams::{Cookie, Counters, Streams};
-use super::{DRAIN, Iperf3, byte, code, params};
+use super::{Iperf3, byte, code, params};
 use crate::error::{MAX_TEXT, ProtocolError, Result, clean};
 use crate::login::LoginAttempt;
 use crate::moves::{client_sends, server_sends, states, whole_time};
 use crate::session::{
     Action, ClientConfig, Input, PeerEvent, RefusalCode, Sent, StopCause, StreamTarget, TestEnd,
 };
-use crate::steps::{Phase as _, Stepping, Steps, stepping_at};
+use crate::steps::{Phase as _, Stepping, Steps, drain, stepping_at};
 use linerate_model::MonoInstant;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
@@ -226,6 +226,7 @@ impl Client {
         }
         self.steps.act(Action::Send(framed(&wanted)));
         self.spec = spec;
+        self.steps.begin_phase(now, self.steps.timeout * 2);
         self.steps.step(now, State::Preparing);
     }
 
@@ -237,8 +238,10 @@ impl Client {
         } else {
             self.ends = Some(now.after(whole));
         }
+        let limit = whole.saturating_add(drain(whole));
         self.steps
-            .enter(now, State::Running, whole.saturating_add(DRAIN));
+            .begin_phase(now, limit.saturating_add(self.steps.timeout));
+        self.steps.enter(now, State::Running, limit);
     }
 
     /// Time is up: tells the server.
@@ -248,8 +251,7 @@ impl Client {
             .finished
             .map_or(Duration::ZERO, |finished| now.saturating_since(finished));
         self.say(byte::TEST_END);
-        self.steps
-            .enter(now, State::Ending, self.steps.timeout.saturating_add(DRAIN));
+        self.await_end(now, State::Ending);
     }
 
     /// The server has stopped its side and wants results.
@@ -261,12 +263,15 @@ impl Client {
         if server_sends(&self.spec) {
             self.steps.act(Action::PeerFinished { sent: Sent::Untold });
         }
-        self.steps.enter(
-            now,
-            State::Exchanging,
-            self.steps.timeout.saturating_add(DRAIN),
-        );
+        self.await_end(now, State::Exchanging);
         self.exchange(now);
+    }
+
+    /// Enters a state in which what is under way may still drain.
+    fn await_end(&mut self, now: MonoInstant, state: State) {
+        let rest = drain(whole_time(&self.spec));
+        let limit = self.steps.timeout.saturating_add(rest);
+        self.steps.enter(now, state, limit);
     }
 
     /// Sends this end's results, once they exist and the server asks for them.

@@ -24,6 +24,9 @@ pub(super) struct Client {
     /// What the server allows; known after its welcome.
     limits: Limits,
     patience: Patience,
+    began: MonoInstant,
+    /// How long the greeting took, until the first test: that has so much less time to be set up.
+    greeted_in: Duration,
 }
 
 impl Client {
@@ -39,6 +42,8 @@ impl Client {
             core,
             limits: Limits::default(),
             patience: Patience::default(),
+            began: now,
+            greeted_in: Duration::ZERO,
         }
     }
 
@@ -48,7 +53,7 @@ impl Client {
             Message::Ping if state.is_greeted() => Ok(()),
             Message::Farewell(body) => Err(self.core.turned_away(body.code, &body.message)),
             Message::Welcome(body) if state == State::Greeting => {
-                self.welcome(*body);
+                self.welcome(now, *body);
                 Ok(())
             }
             _ if !state.has_test() || message.test() != Some(self.core.test.number) => Err(self
@@ -99,7 +104,8 @@ impl Client {
         }
     }
 
-    fn welcome(&mut self, body: Welcome) {
+    fn welcome(&mut self, now: MonoInstant, body: Welcome) {
+        self.greeted_in = now.saturating_since(self.began);
         self.limits = body.limits;
         self.core.steps.rest(State::Idle);
         self.core.steps.meet(PeerHello {
@@ -119,7 +125,8 @@ impl Client {
         }
         let number = self.core.test.number.wrapping_add(1);
         self.core.test = Test::new(number, &spec, Role::Client, &self.limits);
-        self.patience = Patience::new(now, self.core.steps.timeout);
+        let spent = std::mem::take(&mut self.greeted_in);
+        self.patience = Patience::new(now, self.core.steps.timeout, spent);
         let prepare = Message::Prepare(Prepare { test: number, spec });
         self.core.say(now, &prepare);
         self.set_up(now, State::Preparing);

@@ -30,10 +30,12 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// For a test that begins now. A server gives each step `timeout` and says why one failed, so it has more than that.
-    pub(super) fn new(now: MonoInstant, timeout: Duration) -> Self {
+    /// For a test that begins now, after a greeting that took as long as `spent`. A server gives each step `timeout` and says
+    /// why one failed, so it has more than that; less only after a greeting as slow as none is.
+    pub(super) fn new(now: MonoInstant, timeout: Duration, spent: Duration) -> Self {
+        let half = timeout / 2;
         Self {
-            set_up: now.after(timeout + timeout / 2),
+            set_up: now.after((timeout + half).saturating_sub(spent).max(half)),
             ..Self::default()
         }
     }

@@ -2,6 +2,7 @@
 
 use super::message::{Role, TestNumber};
 use crate::session::Limits;
+use crate::steps::drain;
 use linerate_model::PacketCount;
 use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec};
 use std::time::Duration;
@@ -39,14 +40,6 @@ impl Both {
     }
 }
 
-/// Time that traffic may take beyond what was asked: send buffers drain slowly on slow links (4 MiB take
-/// 34 s at 1 Mbit/s), and the receiver waits for stragglers.
-const DRAIN: Duration = Duration::from_mins(1);
-
-/// Time that a short test may take beyond what was asked, beside ten times its length: it cannot fill such buffers, and a
-/// peer that never ends costs no more than that.
-const SHORT_DRAIN: Duration = Duration::from_secs(10);
-
 impl Test {
     pub(super) fn new(number: u32, spec: &TestSpec, role: Role, limits: &Limits) -> Self {
         let forward = spec.direction != Direction::Reverse;
@@ -60,7 +53,6 @@ impl Test {
             Stop::Bytes(_) | Stop::Transactions(_) => limits.max_duration.min(MAX_DURATION),
         };
         let time = time.saturating_add(spec.warm_up);
-        let drain = DRAIN.min(SHORT_DRAIN.saturating_add(time.saturating_mul(10)));
         Self {
             number,
             streams: spec.traffic_threads(),
@@ -68,7 +60,7 @@ impl Test {
             receives,
             time,
             interval: spec.interval,
-            allowed: time.saturating_add(drain),
+            allowed: time.saturating_add(drain(time)),
             ..Self::default()
         }
     }

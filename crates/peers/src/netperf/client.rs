@@ -1,14 +1,14 @@
 //! Client. The drawing in [`super`] shows both ends.
 
+use super::Netperf;
 use super::block::{self, Block, Size, kind};
 use super::classic::{self, LocalCounts};
 use super::streams::Streams;
 use super::test::Test;
-use super::{DRAIN, Netperf};
 use crate::error::{ProtocolError, Result};
 use crate::moves::{states, whole_time};
 use crate::session::{Action, ClientConfig, Input, RefusalCode, StopCause, StreamTarget, TestEnd};
-use crate::steps::{Phase as _, Stepping, Steps, stepping_at};
+use crate::steps::{Phase as _, Stepping, Steps, drain, stepping_at};
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side, TestSpec, Transport};
@@ -164,6 +164,7 @@ impl Client {
         self.spec = spec;
         (self.is_sent, self.has_reported) = (false, false);
         (self.seen, self.results) = (LocalCounts::default(), None);
+        self.steps.begin_phase(now, self.steps.timeout * 2);
         self.steps.step(now, State::Preparing);
     }
 
@@ -200,20 +201,23 @@ impl Client {
                 Side::Sender => Action::Start(Side::Receiver),
             });
         let whole = whole_time(&self.spec);
+        let limit = whole.saturating_add(drain(whole));
+        let longest = limit.max(self.guard.saturating_since(now));
         self.steps
-            .enter(now, State::Running, whole.saturating_add(DRAIN));
+            .begin_phase(now, longest.saturating_add(self.steps.timeout));
+        self.steps.enter(now, State::Running, limit);
     }
 
     /// This end is done: waits for results. A server that missed the end of the stream ends the test by its own clock.
     fn await_results(&mut self, now: MonoInstant) -> Result<()> {
-        let drain = match self.spec.transport() {
-            Transport::Tcp => DRAIN,
+        let rest = match self.spec.transport() {
+            Transport::Tcp => drain(whole_time(&self.spec)),
             Transport::Udp => self.guard.saturating_since(now),
         };
         self.steps.enter(
             now,
             State::Awaiting,
-            self.steps.timeout.saturating_add(drain),
+            self.steps.timeout.saturating_add(rest),
         );
         self.finish()
     }

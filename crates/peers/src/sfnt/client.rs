@@ -11,15 +11,12 @@ use crate::session::{
     Action, ClientConfig, Grant, Input, RefusalCode, StopCause, StreamEvent, StreamOrder,
     StreamPorts, StreamTarget, TestEnd,
 };
-use crate::steps::{Phase as _, Stepping, Steps, stepping_at};
+use crate::steps::{Phase as _, Stepping, Steps, drain, stepping_at};
 use linerate_model::MonoInstant;
 use linerate_model::spec::{Side, TestSpec, Transport};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Additional time for the last announced batch.
-const DRAIN: Duration = Duration::from_mins(1);
 
 states! {
     /// Where a client is.
@@ -124,6 +121,7 @@ impl Client {
         if let Some(why) = self.cannot(&spec) {
             return self.steps.cannot(RefusalCode::Unsupported, why.to_owned());
         }
+        self.steps.begin_phase(now, self.steps.timeout * 2);
         let opened = self.opened_for.is_some();
         self.spec = spec;
         if opened {
@@ -203,7 +201,10 @@ impl Client {
     }
 
     fn run(&mut self, now: MonoInstant) {
-        let limit = whole_time(&self.spec).saturating_add(DRAIN);
+        let whole = whole_time(&self.spec);
+        let limit = whole.saturating_add(drain(whole));
+        self.steps
+            .begin_phase(now, limit.saturating_add(self.steps.timeout));
         self.steps.act(Action::Start(Side::Sender));
         self.batches = Batches::from_spec(&self.spec, now);
         self.steps.enter(now, State::Running, limit);

@@ -8,14 +8,11 @@ use crate::moves::{states, whole_time};
 use crate::session::{
     Action, ClientConfig, Input, RefusalCode, StopCause, StreamEvent, StreamTarget, TestEnd,
 };
-use crate::steps::{Stepping, Steps, stepping_at};
+use crate::steps::{Stepping, Steps, drain, stepping_at};
 use linerate_model::MonoInstant;
 use linerate_model::facts::Facts;
 use linerate_model::spec::{Direction, Side, TestSpec, TestWork, Transport};
 use std::time::Duration;
-
-/// Additional time for the last answer.
-const DRAIN: Duration = Duration::from_mins(1);
 
 states! {
     /// Where a client is.
@@ -69,7 +66,7 @@ impl Client {
 
     fn run(&mut self, now: MonoInstant) {
         self.steps.act(Action::Start(Side::Sender));
-        let limit = self.whole.saturating_add(DRAIN);
+        let limit = self.whole.saturating_add(drain(self.whole));
         self.steps.enter(now, State::Running, limit);
         self.patience = Some(now.after(match self.transport {
             Transport::Tcp => self.first_answer,

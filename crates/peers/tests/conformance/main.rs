@@ -12,8 +12,8 @@ use linerate_model::ByteCount;
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Direction, Side, Stop, TestSpec};
 use linerate_peers::{
-    Action, Ending, Input, Limits, PeerEvent, ProtocolError, Refusal, ServerConfig, StreamEvent,
-    TestEnd, Tests,
+    Action, Ending, Input, Limits, PeerEvent, PeerKind, ProtocolError, Refusal, ServerConfig,
+    StreamEvent, TestEnd, Tests,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -163,6 +163,56 @@ fn a_peer_that_falls_silent_is_noticed_in_every_state() {
             let is_stopped = end.actions.iter().any(|a| matches!(a, Action::Stop { .. }));
             let is_over = end.actions.contains(&Action::TestOver(TestEnd::Complete));
             assert!(error.is_some() || is_stopped || is_over, "cut at {cut}");
+        }
+    }
+}
+
+/// For how long a server holds a client in a test by saying a byte of what it has to say once in each `gap`.
+fn held_by_drips(kind: &dyn PeerKind, spec: &TestSpec, gap: Duration) -> Duration {
+    let specs = [spec.clone()];
+    let (_, server, _) = session(kind, &specs, usize::MAX);
+    let mut client = End::client(kind, &specs);
+    drop(client.give(Input::Bytes(&[])));
+    for byte in &server.sent {
+        let next = client.now.after(gap);
+        while let Some(due) = client.session.deadline().filter(|due| *due <= next) {
+            client.now = client.now.max(due);
+            drop(client.give(Input::Timeout));
+            // A step that was not taken by its time is tried again by a driver until the next byte.
+            if client.session.deadline() == Some(due) {
+                break;
+            }
+        }
+        if client.is_closed() {
+            return client.now.saturating_since(START);
+        }
+        client.now = next;
+        drop(client.give(Input::Bytes(&[*byte])));
+    }
+    assert!(client.is_closed(), "{}: {:?}", kind.id(), client.session);
+    client.now.saturating_since(START)
+}
+
+#[test]
+fn a_server_that_drips_its_answers_holds_a_client_for_a_bounded_time() {
+    for kind in conversing() {
+        let is_own = kind.id() == linerate_peers::own().id();
+        // 10 s for the greeting, 20 s for setting up, the test's second and 11 s for what drains, and 10 s for the end.
+        // linerate's own: 15 s until traffic, 14 s for test and reports, and an answer to the abort.
+        let most = Duration::from_secs(if is_own { 32 } else { 52 });
+        for spec in specs_of(kind) {
+            let spec = TestSpec {
+                stop: Stop::After(Duration::from_secs(1)),
+                ..spec
+            };
+            if kind.check(&spec).is_err() {
+                continue;
+            }
+            for tenths in [1, 7, 20, 40, 60, 90] {
+                let gap = Duration::from_millis(100) * tenths;
+                let held = held_by_drips(kind, &spec, gap);
+                assert!(held <= most, "{}, {gap:?}: {held:?}", kind.id());
+            }
         }
     }
 }
