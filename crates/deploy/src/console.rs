@@ -3,6 +3,7 @@
 //!
 //! Noise may corrupt input and output: steps that fail are retried, up to a limit.
 
+use crate::console_time::{LOGIN, Limit};
 use crate::login::{Login, MAX_REFUSALS, PROBE, Prompt, SHELL, Step, prompt};
 use anyhow::{Context as _, Result};
 use linerate_model::exit::{ExitCode, Failure};
@@ -32,11 +33,8 @@ pub const CONSOLE_GREETING: &str = "linerate-console ready";
 /// Default baud rate of most boards' consoles.
 pub const DEFAULT_BAUD: u32 = 115_200;
 
-/// Timeout of a whole login: an agent whose client was killed keeps the console for half of it.
-const LOGIN_TIMEOUT: Duration = Duration::from_mins(2);
-
 /// Timeout until the agent has taken over the console: three tries.
-const START_TIMEOUT: Duration = Duration::from_mins(1);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Most bytes of a console until its agent has taken over: several times what a board prints while it starts.
 const MAX_TAKEN: usize = 512 << 10;
@@ -153,7 +151,8 @@ impl ConsolePeer {
             heard: String::new(),
             password: self.host.password.clone().unwrap_or_default(),
             baud: self.host.baud,
-            deadline: MonoClock.now().after(LOGIN_TIMEOUT),
+            limit: LOGIN,
+            began: MonoClock.now(),
             taken: 0,
         };
         let start = self.host.start(local, remote.ip());
@@ -208,8 +207,9 @@ struct Console {
     /// What errors must not show, though a console may echo it; empty if there is none.
     password: String,
     baud: u32,
-    /// When whatever is under way must be over.
-    deadline: MonoInstant,
+    /// How long what is under way may take, and since when it is.
+    limit: Limit,
+    began: MonoInstant,
     /// Bytes of all that came.
     taken: usize,
 }
@@ -224,11 +224,9 @@ const MAX_SHOWN: usize = 300;
 impl Console {
     /// Logs in until there is a shell.
     fn log_in(&mut self, host: &ConsoleHost) -> Result<()> {
-        let deadline = MonoClock.now().after(LOGIN_TIMEOUT);
         let mut login = Login::new(host.login.as_deref(), host.password.as_deref());
-        self.deadline = deadline;
         self.say("\r")?;
-        while MonoClock.now() < deadline {
+        while MonoClock.now() < self.deadline() {
             self.listen(|_| false, QUIET)?;
             match login.next(&self.heard) {
                 Step::Refuse(what, hint) => return Err(self.failed(what, hint).into()),
@@ -254,7 +252,8 @@ impl Console {
     /// Makes the shell start the agent.
     fn start(&mut self, command: &str) -> Result<()> {
         let mut tries = 0;
-        self.deadline = MonoClock.now().after(START_TIMEOUT);
+        self.limit = Limit::fixed(START_TIMEOUT);
+        self.began = MonoClock.now();
         loop {
             self.say(command)?;
             let answers = |said: &str| said.contains(CONSOLE_GREETING) || ended(said).is_some();
@@ -282,6 +281,11 @@ impl Console {
         }
     }
 
+    /// When whatever is under way must be over.
+    fn deadline(&self) -> MonoInstant {
+        self.began.after(self.limit.after(self.taken))
+    }
+
     /// Types text, discarding earlier output.
     fn say(&mut self, text: &str) -> Result<()> {
         self.heard.clear();
@@ -293,10 +297,9 @@ impl Console {
     fn listen(&mut self, is_enough: impl Fn(&str) -> bool, silence: Duration) -> Result<()> {
         let typed = Duration::from_secs(1) * (160 * BITS_PER_BYTE) / self.baud.max(1);
         let mut until = MonoClock.now().after(silence + typed);
-        let last = self.deadline;
         while !is_enough(&self.heard) {
             let now = MonoClock.now();
-            let left = until.min(last).saturating_since(now);
+            let left = until.min(self.deadline()).saturating_since(now);
             if left.is_zero() {
                 break;
             }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod console;
+mod console_time;
 mod conversation;
 mod far_program;
 mod keep_alive;

@@ -342,28 +342,42 @@ impl Drop for Running {
 mod tests {
     use super::{Ssh, Steps};
     use crate::*;
-    use std::process::{Command, Stdio};
+    use std::io::{BufReader, Read as _};
+    use std::process::{ChildStdout, Command, Stdio};
+    use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// Its dialogue waits for a word that never comes.
-    #[test]
-    fn a_host_that_makes_no_step_is_given_up_long_before_the_time_of_a_whole_start() {
+    /// In place of ssh, with a dialogue that waits for a word until its last writer has ended: whether it was given up by
+    /// time.
+    fn gives_up(script: &str) -> bool {
         let mut silent = Command::new("sh");
-        silent.args(["-c", "read -r word"]);
         silent
+            .args(["-c", script])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut ssh = Ssh::start(silent).unwrap();
-        let stalled = Duration::from_millis(50);
-        let hour = Duration::from_hours(1);
-        let waits = |mut out: std::io::BufReader<std::process::ChildStdout>, input| {
-            let read = std::io::Read::read(&mut out, &mut [0]);
+        let (told, heard) = channel();
+        let waits = move |mut out: BufReader<ChildStdout>, input| {
+            let read = out.read(&mut [0]).unwrap();
             drop(input);
-            Ok(read.unwrap())
+            told.send(read).unwrap();
+            Ok(())
         };
+        let (hour, stalled) = (Duration::from_hours(1), Duration::from_millis(50));
         let answer = ssh.converse(hour, stalled, &Steps::default(), waits);
-        assert_eq!(answer.unwrap(), None);
+        assert_eq!(heard.recv(), Ok(0));
+        answer.unwrap().is_none()
+    }
+
+    #[test]
+    fn a_host_that_makes_no_step_is_given_up_long_before_the_time_of_a_whole_start() {
+        assert!(gives_up("read -r word"));
+    }
+
+    #[test]
+    fn what_ssh_connects_through_and_does_not_notice_its_end_ends_with_it() {
+        assert!(gives_up("sleep infinity & wait"));
     }
 
     #[test]

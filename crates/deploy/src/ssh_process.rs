@@ -1,11 +1,12 @@
 //! The ssh process of a conversation.
 
 use crate::conversation::{Broken, kept};
-use crate::steps::{BABBLE, Patience, Steps, Wait};
+use crate::steps::{BABBLE, Patience, Steps, Typist, Wait};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::clock::MonoClock;
-use linerate_sys::process::wait_for_end;
+use linerate_sys::process::{kill_tree, wait_for_end};
+use std::fs::File;
 use std::io::BufReader;
 use std::process::{Child, ChildStdin, ChildStdout, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -30,7 +31,7 @@ impl Drop for Ssh {
         drop(self.0.stdin.take());
         let deadline = MonoClock.now().after(GRACE);
         if !wait_for_end(&self.0, deadline).unwrap_or(false) {
-            let _ = self.0.kill();
+            kill_tree(&self.0);
         }
         let _ = self.0.wait();
     }
@@ -68,7 +69,8 @@ impl Ssh {
             errors.map_or_else(String::new, |errors| kept(errors, MAX_SAID))
         });
         let answer = spawn_with_result(move || conversation(BufReader::new(out), input));
-        let mut patience = Patience::new(MonoClock.now(), timeout, stalled);
+        let typist = typist();
+        let mut patience = Patience::new(MonoClock.now(), timeout, stalled, typist);
         let given_up = loop {
             let now = MonoClock.now();
             let wait = match patience.at(now, steps.count(), steps.has_heard()) {
@@ -83,9 +85,17 @@ impl Ssh {
                 Err(RecvTimeoutError::Disconnected) => break Wait::Stalled,
             }
         };
-        // The dialogue holds its input, and goes on until the process has ended.
-        let _ = child.kill();
+        // The dialogue holds its input, and goes on until the process has ended. A program that ssh connects through may
+        // not notice that.
+        kill_tree(child);
         match given_up {
+            Wait::Silent => {
+                let message = format!(
+                    "ssh said nothing for {} s; see that `ssh HOST true` ends without a question, and what its configuration connects through (ProxyCommand, ProxyJump)",
+                    typist.silence().as_secs()
+                );
+                Err(Failure::new(ExitCode::Peer, message))
+            }
             Wait::Babbles => {
                 let message = format!(
                     "its shell prints for {} s, but not what it was asked for; see what its start-up files print, such as with `ssh HOST true`",
@@ -95,6 +105,14 @@ impl Ssh {
             }
             Wait::Stalled | Wait::Until(_) => Ok(None),
         }
+    }
+}
+
+/// Whether ssh can ask somebody for a password.
+fn typist() -> Typist {
+    match File::open("/dev/tty") {
+        Ok(_) => Typist::Possible,
+        Err(_) => Typist::None,
     }
 }
 

@@ -8,6 +8,29 @@ use std::time::Duration;
 /// Time for the first answer of a shell that prints something.
 pub(crate) const BABBLE: Duration = Duration::from_secs(15);
 
+/// Time until a shell says anything: a user who types a password has more.
+const SILENCE: Duration = Duration::from_secs(20);
+const SILENCE_WITH_TERMINAL: Duration = Duration::from_mins(1);
+
+/// Whether somebody may be typing a password for ssh, which it reads from its terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Typist {
+    /// There is no terminal.
+    None,
+    /// There is one.
+    Possible,
+}
+
+impl Typist {
+    /// How long a shell may say nothing at all.
+    pub(crate) const fn silence(self) -> Duration {
+        match self {
+            Self::None => SILENCE,
+            Self::Possible => SILENCE_WITH_TERMINAL,
+        }
+    }
+}
+
 /// Steps of a dialogue that were made, by which its time is limited.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Steps(Arc<Counted>);
@@ -45,6 +68,8 @@ impl Steps {
 pub(crate) enum Wait {
     /// It is given up: what comes is no answer.
     Babbles,
+    /// It is given up: nothing was ever heard.
+    Silent,
     /// It is given up: nothing goes on.
     Stalled,
     /// It is waited for until then, at most.
@@ -57,6 +82,8 @@ pub(crate) enum Wait {
 pub(crate) struct Patience {
     end: MonoInstant,
     stalled: Duration,
+    /// When a shell is given up that was not heard until then.
+    silent: MonoInstant,
     /// The steps seen, and when.
     steps: u64,
     last: MonoInstant,
@@ -65,10 +92,16 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    pub(crate) fn new(now: MonoInstant, timeout: Duration, stalled: Duration) -> Self {
+    pub(crate) fn new(
+        now: MonoInstant,
+        timeout: Duration,
+        stalled: Duration,
+        typist: Typist,
+    ) -> Self {
         Self {
             end: now.after(timeout),
             stalled,
+            silent: now.after(typist.silence()),
             steps: 0,
             last: now,
             heard: None,
@@ -85,11 +118,15 @@ impl Patience {
         }
         let stalled = self.last.after(self.stalled).min(self.end);
         let babbles = self.heard.filter(|_| steps == 0).map(|at| at.after(BABBLE));
-        match babbles {
-            Some(at) if now >= at => Wait::Babbles,
+        let silent = Some(self.silent).filter(|_| self.heard.is_none() && steps == 0);
+        match (babbles, silent) {
+            (Some(at), _) if now >= at => Wait::Babbles,
             _ if now >= stalled => Wait::Stalled,
-            Some(at) => Wait::Until(at.min(stalled)),
-            None => Wait::Until(stalled),
+            (_, Some(at)) if now >= at => Wait::Silent,
+            (babbles, silent) => {
+                let ends = [babbles, silent].into_iter().flatten();
+                Wait::Until(ends.fold(stalled, MonoInstant::min))
+            }
         }
     }
 }
@@ -103,7 +140,8 @@ mod tests {
     /// The second in which a host is given up that makes these steps and is heard in the second `heard`.
     fn given_up(steps: impl Fn(u64) -> u64, heard: Option<u64>) -> (u64, Wait) {
         let start = MonoInstant::default();
-        let mut patience = Patience::new(start, Duration::from_mins(5), STALLED);
+        let timeout = Duration::from_mins(5);
+        let mut patience = Patience::new(start, timeout, STALLED, Typist::Possible);
         for second in 0.. {
             let now = start.after(Duration::from_secs(second));
             let is_heard = heard.is_some_and(|at| second >= at);
@@ -122,6 +160,20 @@ mod tests {
         // Somebody may type a password until then.
         assert_eq!(given_up(|_| 0, None), (60, Wait::Stalled));
         assert_eq!(given_up(|_| 0, Some(59)), (60, Wait::Stalled));
+    }
+
+    #[test]
+    fn a_shell_that_says_nothing_is_given_up_soon_where_nobody_types() {
+        let start = MonoInstant::default();
+        let hour = Duration::from_hours(1);
+        let mut patience = Patience::new(start, hour, hour, Typist::None);
+        let at = |seconds| start.after(Duration::from_secs(seconds));
+        assert_eq!(patience.at(start, 0, false), Wait::Until(at(20)));
+        assert_eq!(patience.at(at(20), 0, false), Wait::Silent);
+        // Once it was heard, what it was asked to run may be silent.
+        let mut patience = Patience::new(start, hour, hour, Typist::None);
+        assert_eq!(patience.at(at(1), 1, true), Wait::Until(at(3600)));
+        assert_eq!(patience.at(at(3000), 1, true), Wait::Until(at(3600)));
     }
 
     #[test]

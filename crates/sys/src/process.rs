@@ -143,10 +143,30 @@ pub fn end_children() -> io::Result<()> {
     }
 }
 
+/// Kills `child` and all that it started, which may not end with it; those first whose parents are still there.
+pub fn kill_tree(child: &Child) {
+    let mut all: Vec<_> = pid_of(child).into_iter().collect();
+    let mut seen = 0;
+    while let Some(pid) = all.get(seen).copied() {
+        // It starts nothing more. One that has ended has no children any more.
+        let _ = kill_process(pid, Signal::STOP);
+        all.extend(children_of(&pid.as_raw_nonzero().to_string()).unwrap_or_default());
+        seen += 1;
+    }
+    for pid in all {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
 /// Every child of this process, reaped or not.
 fn children() -> io::Result<Vec<Pid>> {
+    children_of("self")
+}
+
+/// Every child of a process by its number, reaped or not.
+fn children_of(pid: &str) -> io::Result<Vec<Pid>> {
     let mut all = Vec::new();
-    for task in fs::read_dir("/proc/self/task")? {
+    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
         // A thread may end between listing and reading.
         let listed = fs::read_to_string(task?.path().join("children")).unwrap_or_default();
         let numbers = listed
