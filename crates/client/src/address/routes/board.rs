@@ -10,10 +10,10 @@ use linerate_model::consent::Effect;
 use linerate_peers::PeerKind;
 use std::fmt;
 
-/// The agent of a board, or another tool's server on it.
+/// The agent of a board, or another tool's server on it; where the board is, and whether it is up, is looked up when it is
+/// reached: an address may have been written elsewhere, or before.
 struct OnBoard {
     name: BoardName,
-    address: String,
 }
 
 /// Kind of this route.
@@ -28,9 +28,8 @@ pub(super) static KIND: RouteKind = RouteKind {
     },
     examples: |_| Vec::new(),
     read: |kind, _, rest| {
-        let name: BoardName = rest.parse()?;
-        let address = Boards::of_user()?.reach(&name)?.address.to_string();
-        Ok(PeerAddress::by(kind, OnBoard { name, address }))
+        let name = rest.parse()?;
+        Ok(PeerAddress::by(kind, OnBoard { name }))
     },
 };
 
@@ -41,7 +40,8 @@ impl Route for OnBoard {
 
     fn reach(&self, target: &Target) -> Result<Reached> {
         let port = target.far.kind().about().default_port;
-        let line = connect(target, &self.address, port)?;
+        let address = Boards::of_user()?.reach(&self.name)?.address;
+        let line = connect(target, &address.to_string(), port)?;
         Ok(Reached::over(line, target))
     }
 
@@ -57,12 +57,12 @@ impl Route for OnBoard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::exit::ExitCode;
+    use crate::Client;
+    use linerate_model::exit::{ExitCode, Failure};
 
     fn on_board(kind: &'static dyn PeerKind) -> PeerAddress {
         let route = OnBoard {
             name: "unleashed".parse().unwrap(),
-            address: "10.78.1.2".to_owned(),
         };
         PeerAddress::by(kind, route)
     }
@@ -70,8 +70,11 @@ mod tests {
     #[test]
     fn a_board_that_is_not_up_is_said_to_be_started_first() {
         for text in ["board://no-such-board", "iperf3+board://no-such-board"] {
-            let error = PeerAddress::parse(text).unwrap_err();
-            assert_eq!(error.code, ExitCode::Peer);
+            // What only names it needs no board: a plan may come from another host.
+            let target = Target::new(PeerAddress::parse(text).unwrap());
+            let error = Client::connect(&target).err().unwrap();
+            let error: Failure = error.downcast().unwrap();
+            assert_eq!(error.code, ExitCode::Peer, "{error}");
             let remedy = "linerate board up no-such-board";
             assert!(error.message.contains(remedy), "{error}");
         }
