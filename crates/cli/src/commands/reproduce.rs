@@ -136,6 +136,9 @@ impl ReproduceArgs {
     /// The answer, and why it is not all that was asked for: not in the store, or of a measurement that was interrupted.
     fn judge(&self, source: Source, output: &OutputArgs) -> Result<(Answer, Option<Error>)> {
         let mut plan = source.plan;
+        if matches!(source.table, Table::Packed(_)) && self.runs.is_empty() {
+            plan.check_hosts_of_package()?;
+        }
         plan.change(|plan| self.complete(plan))?;
         let asked = StudyPlan::clone(&plan);
         // What the user must allow is said before what takes time and memory.

@@ -251,13 +251,27 @@ impl StudyPlan {
         peers(&self.cells)
     }
 
+    /// The first cell that names its own host.
+    fn with_own_host(&self) -> Option<&Cell> {
+        let mut cells = self.cells.iter();
+        cells.find(|cell| cell.settings.contains_key(HOST))
+    }
+
+    /// Refuses a plan of a package whose hosts are among what it varies: one named host takes the place of none of them.
+    pub fn check_hosts_of_package(&self) -> Result<()> {
+        let Some(cell) = self.with_own_host() else {
+            return Ok(());
+        };
+        let message = format!(
+            "the package's plan names a host for each cell, such as \"{}\", and none of them is contacted: unpack it (tar xf), write hosts of yours into its plan.toml, and measure with: linerate reproduce plan.toml --published table.csv",
+            cell.label
+        );
+        Err(Failure::new(ExitCode::Usage, message))
+    }
+
     /// Measures every cell at this peer; refuses where a cell is measured with a stack, or names its host.
     pub fn set_peer(&mut self, far: &PeerAddress) -> Result<()> {
-        if let Some(cell) = self
-            .cells
-            .iter()
-            .find(|cell| cell.settings.contains_key(HOST))
-        {
+        if let Some(cell) = self.with_own_host() {
             let message = format!(
                 "--host: the cell \"{}\" names its own host; leave --host out",
                 cell.label
