@@ -7,6 +7,7 @@ use crate::run::DeviceChoice;
 use linerate_frames::{FrameHeaders, template_param};
 use linerate_model::spec::{Direction, FrameLengths};
 use linerate_sys::bounded;
+use linerate_testbed::duts;
 use std::path::Path;
 
 pub(super) static DEVICE: Group = Group {
@@ -21,6 +22,7 @@ pub(super) static DEVICE: Group = Group {
             .shown(HelpLevel::Short)
             .is_beside(true)
             .page("devices.md")
+            .names_file(|v| v.parse().is_ok_and(|choice| duts::names_file(&choice)))
             .sets(|d, v| set(&mut d.device.started, DeviceChoice::started(v).map(Some))),
         list("frame-size", ONLY, "BYTES", "Lengths of frames, from destination address to FCS; or a mix that repeats: `imix`, a genome of RFC 6985 (`aaabg`), or `7x64,4x594,1x1518`")
             .also("frame-sizes")

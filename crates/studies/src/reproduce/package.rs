@@ -383,6 +383,18 @@ mod tests {
             ("[defaults]\ntemplate = \"/dev/zero,offset=3\"", "/dev/zero"),
             ("[factors]\nflow-sizes = [\"web-search\", \"pipe\"]", "pipe"),
             ("[series.a.factors]\ntemplate = [\"x\"]", "template = \"x\""),
+            (
+                "[defaults]\ndut = \"p4,program=/etc/passwd\"",
+                "/etc/passwd",
+            ),
+            (
+                "[factors]\ndut = [\"wire\", \"bmv2,commands=c\"]",
+                "commands=c",
+            ),
+            (
+                "[defaults]\ndut = \"p4runtime://[::1]:9559,tls-key=k\"",
+                "tls-key=k",
+            ),
             ("[quick.defaults]\nflow-sizes = \"y\"", "flow-sizes = \"y\""),
         ] {
             let why = refused(&format!("[study]\nhost = \"192.0.2.1\"\n{place}\n"));

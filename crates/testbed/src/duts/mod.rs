@@ -67,6 +67,14 @@ pub fn find(id: &str) -> Result<&'static dyn DutKind> {
     })
 }
 
+/// Whether a parameter of this choice names a file that is read.
+pub fn names_file(choice: &DutChoice) -> bool {
+    let known = ALL.iter().find(|kind| kind.id() == choice.kind);
+    let params = known.map_or(&[][..], |kind| kind.params());
+    let mut files = params.iter().filter(|param| param.values == params::FILE);
+    files.any(|param| choice.params.contains_key(param.name))
+}
+
 /// The device of a choice between two interfaces of this host, where they are given and it is not started between
 /// ports of linerate's own; an error in words where it is the other kind.
 pub fn between(mut choice: DutChoice, ports: Option<[String; 2]>) -> Result<DutChoice, String> {

@@ -22,6 +22,9 @@ pub struct DutParam {
     pub summary: &'static str,
 }
 
+/// What a parameter takes that names a file.
+pub(super) const FILE: &str = "FILE";
+
 /// The parameters of a kind: a constant for each key, and `PARAMS`, the table of them, behind those that are shared.
 macro_rules! params {
     (
