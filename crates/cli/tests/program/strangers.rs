@@ -10,6 +10,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 /// A place with a script that leaves a mark when it is started.
@@ -186,6 +187,17 @@ fn a_package_starts_nothing_and_contacts_nobody() {
         let plan = format!("[study]\n[defaults]\ntime = \"200ms\"\n{defaults}{factors}{tables}");
         refused(&plan, &[]).failed(2, &["`sh mark.sh`", "--run-programs"]);
     }
+    // One host does not take the place of several: what to do is said at once, with --host and without.
+    let two = "[study]\n[defaults]\nkind = \"udp\"\nrate = \"2M\"\ntime = \"200ms\"\n";
+    let two = format!("{two}[factors]\nhost = [\"{address}\", \"192.0.2.1\"]\n");
+    for more in [&[][..], &["--host", "127.0.0.1:9"], &["--run-programs"]] {
+        refused(&two, more).failed(2, &["tar xf", "plan.toml --published table.csv"]);
+    }
+    // A board is looked for where it is contacted.
+    let board = without.replace(&address, "board://no-such-board");
+    refused(&board, &[]).failed(2, &["board://no-such-board", "--host HOST"]);
+    let ended = refused(&board, &["--host", "board://no-such-board", "--no-store"]);
+    ended.failed(5, &["linerate board up no-such-board"]);
     let built_in = format!(
         "[study]\n[defaults]\nkind = \"udp\"\nrate = \"2M\"\nstack = \"kernel\"\ntime = \"200ms\"\n{factors}"
     );
@@ -373,11 +385,15 @@ fn pipe(place: &Place, name: &str) {
 
 /// A connection from this address of loopback.
 fn connection(from: &str, to: SocketAddr) -> TcpStream {
-    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    try_connection(from, to).unwrap()
+}
+
+fn try_connection(from: &str, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
     let from = SocketAddr::new(from.parse().unwrap(), 0);
-    bind(&socket, &from).unwrap();
-    connect(&socket, &to).unwrap();
-    socket.into()
+    bind(&socket, &from)?;
+    connect(&socket, &to)?;
+    Ok(socket.into())
 }
 
 /// A server with a key, of which a client is asked to make a test.
@@ -411,6 +427,34 @@ impl Guarded {
     fn serves_a_key_holder(&self) {
         self.test_by(self.server.address()).done();
     }
+}
+
+#[test]
+fn clients_that_come_again_and_again_keep_no_key_holder_out() {
+    let guarded = Guarded::new(&[]);
+    let (address, is_over) = (guarded.address(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for index in 0..64 {
+            let is_over = &is_over;
+            scope.spawn(move || {
+                let from = format!("127.0.{}.1", 1 + index % 2);
+                while !is_over.load(Ordering::Relaxed) {
+                    let Ok(mut stream) = try_connection(&from, address) else {
+                        continue;
+                    };
+                    // Closed for the next one, or by the end of the test.
+                    drop(stream.write_all(b"li"));
+                    drop(stream.read(&mut [0]));
+                }
+            });
+        }
+        for _ in 0..3 {
+            guarded.serves_a_key_holder();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        // Who waits for an answer hears of the server's end.
+        drop(guarded);
+    });
 }
 
 #[test]
