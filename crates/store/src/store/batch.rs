@@ -23,8 +23,9 @@ const LOCK: &str = ".imports.lock";
 /// Runs that are written through one by one; of more the whole file system is, once.
 const MAX_SYNCED: usize = 8;
 
-/// Runs that are removed at once if they are not to be stored. The next import removes the rest.
-const MAX_REMOVED: usize = 200;
+/// Runs that are removed at once if they are not to be stored: within a second or so, as who interrupts waits for it. Who
+/// stores something next removes the rest.
+const MAX_REMOVED: usize = 20_000;
 
 /// Runs that are to be put into a store together. Dropped before it is [finished](Self::finish), none is.
 #[derive(Debug)]
@@ -160,9 +161,22 @@ impl Drop for Batch {
         // What is left is shown by no list.
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         for entry in entries.take(MAX_REMOVED) {
-            drop(fs::remove_dir_all(entry.path()));
+            let run = entry.path();
+            // Two calls for a run as it was written, in place of a look into its directory.
+            drop(fs::remove_file(run.join(RUN)));
+            if fs::remove_dir(&run).is_err() {
+                drop(fs::remove_dir_all(&run));
+            }
         }
         drop(fs::remove_dir(&self.dir));
+    }
+}
+
+/// Removes what an import has left that was interrupted or killed, if no import is under way.
+pub(super) fn clean_up(store: &Path) {
+    // An import takes the first number that is free.
+    if store.join(format!("{PREFIX}0")).is_dir() {
+        drop(alone_or_shared(store));
     }
 }
 

@@ -119,6 +119,7 @@ impl Store {
     ///
     /// Refuses an id that is already in the store. On failure nothing is left behind.
     pub fn create(&self, header: &Run) -> Result<RunWriter, StoreError> {
+        batch::clean_up(&self.dir);
         RunWriter::create(&self.dir, header)
     }
 

@@ -352,7 +352,17 @@ fn of_a_batch_that_is_not_finished_nothing_is_left() {
     assert!(store.list().unwrap().is_empty());
     other.finish(&mut || true).unwrap();
     assert_eq!((store.list().unwrap().len(), hidden()), (1, 0));
-    // What a crash has left is removed by the next one.
+    // However many they are.
+    let ids = |numbers: std::ops::Range<u32>| numbers.map(|number| run(&format!("r{number}")));
+    let mut many = store.batch().unwrap();
+    many.add(&ids(0..300).collect::<Vec<_>>()).unwrap();
+    drop(many);
+    assert_eq!((store.list().unwrap().len(), hidden()), (1, 0));
+    // What a crash has left is removed by the next one, and by who stores one run.
+    fs::create_dir_all(store.dir().join(".import-0/z")).unwrap();
+    drop(store.create(&run("c")).unwrap());
+    assert_eq!(hidden(), 0);
+    fs::remove_dir_all(store.dir().join("c")).unwrap();
     fs::create_dir_all(store.dir().join(".import-0/z")).unwrap();
     drop(store.batch().unwrap());
     assert_eq!((store.list().unwrap().len(), hidden()), (1, 0));
