@@ -70,6 +70,14 @@ pub enum UndoError {
         #[source]
         source: io::Error,
     },
+    /// The file ends before its header does: nothing was changed by it, and it may be anybody's.
+    #[error(
+        "{path}: the file is empty or ends within its first line, so no change of linerate's is in it, and it is left as it is; remove it, or name the file of the changes with --undo"
+    )]
+    NoHeader {
+        /// The file.
+        path: String,
+    },
     /// The changes were made in another network namespace.
     #[error(
         "{path}: these changes were made in another network namespace ({theirs}, this is {ours}); take them back there, or give --force"
@@ -87,7 +95,7 @@ pub enum UndoError {
 impl From<UndoError> for Failure {
     fn from(error: UndoError) -> Self {
         let code = match error {
-            UndoError::Content { .. } => ExitCode::Plan,
+            UndoError::Content { .. } | UndoError::NoHeader { .. } => ExitCode::Plan,
             UndoError::File { .. } => ExitCode::HostLacks,
             _ => ExitCode::Other,
         };

@@ -149,12 +149,9 @@ pub fn restore(
     let journal = Journal::reopen(undo)?;
     let mut done = Restored::default();
     if !journal.is_begun() {
-        done.notes.push(format!(
-            "{}: nothing to take back; the file has no header, so it is left as it is",
-            undo.display()
-        ));
-        done.is_left = true;
-        return Ok(done);
+        return Err(UndoError::NoHeader {
+            path: undo.display().to_string(),
+        });
     }
     if journal.is_of_earlier_boot(identity) {
         done.notes.push(format!(
