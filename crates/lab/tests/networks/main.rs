@@ -15,6 +15,10 @@ use std::process::ExitCode;
 /// They wait for most of their time.
 const AT_ONCE: &[Case] = &[
     Case {
+        name: "an_interface_that_is_down_is_named_and_no_firewall",
+        run: outage::an_interface_that_is_down_is_named_and_no_firewall,
+    },
+    Case {
         name: "a_client_whose_address_changes_ends_in_seconds_and_keeps_its_counts",
         run: moving::a_client_whose_address_changes_ends_in_seconds_and_keeps_its_counts,
     },

@@ -3,6 +3,7 @@
 use crate::bench::{Bench, lasting};
 use linerate_agent::AgentPlan;
 use linerate_model::BitRate;
+use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::RuleOutcome;
 use linerate_model::spec::{Direction, Pace, TestSpec};
 use linerate_testbed::HostId;
@@ -44,4 +45,29 @@ pub(crate) fn a_sender_whose_interface_is_down_goes_on_and_says_when() {
         assert!((2.9..6.5).contains(&(to - from)), "{claim}");
         bench.close();
     }
+}
+
+/// Of both, the connection that times out and the one that finds no route.
+pub(crate) fn an_interface_that_is_down_is_named_and_no_firewall() {
+    let bench = Bench::with(AgentPlan::private());
+    let error = |on, to: &str| {
+        let spec = lasting(1.0, TestSpec::tcp_bulk());
+        let error = bench.client(on, to, &spec).join().unwrap().0.unwrap_err();
+        let failure: Failure = error.downcast().unwrap();
+        assert_eq!(failure.code, ExitCode::HostLacks, "{failure}");
+        assert!(!failure.message.contains("firewall"), "{failure}");
+        failure.message
+    };
+    let own = bench.address().to_string();
+    bench.shell(HostId::B, "ip link set lo down");
+    for to in [own.as_str(), "127.0.0.1"] {
+        let message = error(HostId::B, to);
+        assert!(message.contains("ip link set lo up"), "{to}: {message}");
+    }
+    bench.shell(HostId::B, "ip link set lo up");
+    bench.shell(HostId::A, "ip link set eth0 down");
+    let message = error(HostId::A, &own);
+    assert!(message.contains("no route there"), "{message}");
+    bench.shell(HostId::A, "ip link set eth0 up");
+    bench.close();
 }

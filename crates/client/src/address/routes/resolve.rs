@@ -7,6 +7,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::Control;
 use linerate_session::Line;
 use linerate_sys::interface::{index_of, with_link_local};
+use linerate_sys::netlink::{InterfaceName, Netlink, RouteBy};
 use linerate_sys::process::resource_remedy;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs as _};
@@ -87,6 +88,13 @@ pub(super) fn connect_to(target: &Target, addresses: &[SocketAddr]) -> Result<Li
         .first()
         .map_or(about.default_port, SocketAddr::port);
     let failed = |error: io::Error| {
+        if let Some(why) = addresses
+            .first()
+            .and_then(|to| no_way_to(*to, error.kind()))
+        {
+            let message = format!("cannot connect to {}: {error}; {why}", target.far);
+            return Failure::new(ExitCode::HostLacks, message);
+        }
         if let Some(remedy) = resource_remedy(&error) {
             let message = format!("cannot connect to {}: {error}; {remedy}", target.far);
             return Failure::new(ExitCode::HostLacks, message);
@@ -105,6 +113,33 @@ pub(super) fn connect_to(target: &Target, addresses: &[SocketAddr]) -> Result<Li
     }
     Ok(first(addresses, Line::to).map_err(failed)?)
 }
+
+/// What is wrong with this host's own way to `remote`, and what to do: there is none, or the interface that carries it is
+/// down.
+fn no_way_to(remote: SocketAddr, error: io::ErrorKind) -> Option<String> {
+    let mut netlink = Netlink::new().ok()?;
+    let to = remote.ip().to_canonical();
+    let link = match netlink.route_to(to, RouteBy::Destination) {
+        Ok(route) => netlink.link(route.interface),
+        // Its routes go with it.
+        Err(_) if to.is_loopback() => netlink.link_named(&InterfaceName::new(LOOPBACK)?),
+        Err(_) if error == io::ErrorKind::NetworkUnreachable => {
+            let why = "this host has no route there: see with `ip link` and `ip route` whether an interface is down or lacks an address";
+            return Some(why.to_owned());
+        }
+        Err(_) => return None,
+    };
+    let link = link.ok()?;
+    (!link.has_carrier).then(|| {
+        let name = link.name;
+        format!(
+            "the interface {name}, through which this host reaches it, is down or has no carrier: ip link set {name} up"
+        )
+    })
+}
+
+/// The interface of this host's own addresses.
+const LOOPBACK: &str = "lo";
 
 /// Connection to the first address that answers.
 pub(super) fn dial(addresses: &[SocketAddr], timeout: Duration) -> io::Result<TcpStream> {
