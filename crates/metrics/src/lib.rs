@@ -53,7 +53,9 @@ pub fn answer_all(listener: &TcpListener, is_over: &AtomicBool, page: &dyn Fn() 
     let mut exchanges: VecDeque<Exchange> = VecDeque::new();
     while !is_over.load(Ordering::Relaxed) {
         let now = MonoClock.now();
-        while let Ok((stream, _)) = listener.accept() {
+        // As many in a row as there are places: a flood keeps nobody from an answer.
+        let accepted = std::iter::from_fn(|| listener.accept().ok()).take(MAX_EXCHANGES);
+        for (stream, _) in accepted {
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
