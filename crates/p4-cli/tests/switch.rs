@@ -52,36 +52,85 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const ADDRESS: &str = "127.0.0.1:9559";
 const PROGRAM: &[u8] = include_bytes!("../../../p4/l3_router/l3_router.json");
 const P4INFO: &[u8] = include_bytes!("../../../p4/l3_router/l3_router.p4info.txt");
+const CROSS_CONNECT: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../p4/cross_connect/cross_connect.json"
+);
+
+/// A network namespace of the test's own, with its loopback interface up.
+struct Host {
+    _own: NetNamespace,
+    netlink: Netlink,
+}
+
+impl Host {
+    fn new() -> Self {
+        if !has_admin_capability() {
+            not_run("needs root");
+        }
+        let own = NetNamespace::unshare().unwrap();
+        let mut netlink = Netlink::new().unwrap();
+        let loopback = index(&mut netlink, "lo");
+        netlink.set_up(loopback).unwrap();
+        Self { _own: own, netlink }
+    }
+
+    /// The interfaces that the switch makes, once they are there; the host says nothing there by itself.
+    fn interfaces(&mut self) -> [InterfaceIndex; 2] {
+        ["t0", "t1"].map(|name| {
+            let name = InterfaceName::new(name).unwrap();
+            let deadline = MonoClock.now().after(PATIENCE);
+            let is_up = |netlink: &mut Netlink| {
+                let link = netlink.link_named(&name);
+                Ok(link.is_ok_and(|link| link.has_carrier))
+            };
+            self.netlink.wait_until(deadline, is_up).unwrap();
+            index(&mut self.netlink, name.as_str())
+        })
+    }
+}
+
+/// A switch that a controller has made a router, without routes.
+struct Router {
+    switch: Child,
+    ports: [InterfaceIndex; 2],
+    client: Client,
+    schema: Schema,
+}
+
+impl Router {
+    fn start(host: &mut Host) -> Self {
+        let switch = started(&["--p4runtime"]);
+        let ports = host.interfaces();
+        let mut client = connected();
+        client.become_primary("", 1).unwrap();
+        let p4info = parse_p4info(P4INFO).unwrap();
+        let schema = Schema::new(&p4info).unwrap();
+        let pipeline = Some((p4info, PROGRAM.to_vec()));
+        client
+            .set_pipeline(Action::VerifyAndCommit, pipeline, None)
+            .unwrap();
+        Self {
+            switch,
+            ports,
+            client,
+            schema,
+        }
+    }
+}
 
 fn packets_obey_a_controller() {
-    if !has_admin_capability() {
-        not_run("needs root");
-    }
-    let _own = NetNamespace::unshare().unwrap();
-    let mut netlink = Netlink::new().unwrap();
-    let loopback = index(&mut netlink, "lo");
-    netlink.set_up(loopback).unwrap();
-    let mut switch = started(&[
-        "--port",
-        "t0,tap",
-        "--port",
-        "t1,tap",
-        "--p4runtime",
-        "--ask",
-    ]);
-    let ports = interfaces(&mut netlink);
-    let mut client = connected();
+    let mut host = Host::new();
+    let Router {
+        mut switch,
+        ports,
+        mut client,
+        schema,
+    } = Router::start(&mut host);
     let sender = FrameSender::open(ports[0]).unwrap();
     let layout = RingLayout::new(2000, 1 << 20).unwrap();
     let mut ring = PacketRing::open(ports[1], layout).unwrap();
 
-    client.become_primary("", 1).unwrap();
-    let p4info = parse_p4info(P4INFO).unwrap();
-    let schema = Schema::new(&p4info).unwrap();
-    let pipeline = Some((p4info, PROGRAM.to_vec()));
-    client
-        .set_pipeline(Action::VerifyAndCommit, pipeline, None)
-        .unwrap();
     // No route yet: dropped, unless the switch is so busy that it takes the frame after the route.
     let mut early = frame();
     early[22] = EARLY_TTL;
@@ -120,24 +169,13 @@ const EARLY_TTL: u8 = 0x50;
 /// one before it, nor than the last that was answered before it was sent.
 #[expect(clippy::too_many_lines, reason = "one story, step by step")]
 fn batches_are_seen_whole_while_packets_flow() {
-    if !has_admin_capability() {
-        not_run("needs root");
-    }
-    let _own = NetNamespace::unshare().unwrap();
-    let mut netlink = Netlink::new().unwrap();
-    let loopback = index(&mut netlink, "lo");
-    netlink.set_up(loopback).unwrap();
-    let serves = ["--p4runtime", "--ask"];
-    let mut switch = started(&[&["--port", "t0,tap", "--port", "t1,tap"], &serves[..]].concat());
-    let ports = interfaces(&mut netlink);
-    let mut client = connected();
-    client.become_primary("", 1).unwrap();
-    let p4info = parse_p4info(P4INFO).unwrap();
-    let schema = Schema::new(&p4info).unwrap();
-    let pipeline = Some((p4info, PROGRAM.to_vec()));
-    client
-        .set_pipeline(Action::VerifyAndCommit, pipeline, None)
-        .unwrap();
+    let mut host = Host::new();
+    let Router {
+        mut switch,
+        ports,
+        mut client,
+        schema,
+    } = Router::start(&mut host);
     let batch = |kind, version| NETWORKS.map(|first| route_by(&schema, first, version, kind));
     let mut write = |kind, version| {
         let updates = batch(kind, version).to_vec();
@@ -257,11 +295,7 @@ impl OtherHost {
 
     fn start(&self, ports: &[&str]) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_linerate-p4"));
-        let program = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../p4/cross_connect/cross_connect.json"
-        );
-        command.args(["run", program]);
+        command.args(["run", CROSS_CONNECT]);
         command.args(ports.iter().flat_map(|port| ["--port", port]));
         command.args(["--on", "ssh://switch.example", "--json"]);
         let path = format!("{}:/usr/bin:/bin", self.programs.path().display());
@@ -278,16 +312,12 @@ impl OtherHost {
 }
 
 fn on_another_host_it_ends_with_this_command_and_leaves_nothing() {
-    if !has_admin_capability() {
-        not_run("needs root");
-    }
-    let _own = NetNamespace::unshare().unwrap();
-    let mut netlink = Netlink::new().unwrap();
+    let mut here = Host::new();
     let host = OtherHost::new();
     let ports = ["t0,tap", "7=t1,tap"];
 
     let child = host.start(&ports);
-    interfaces(&mut netlink);
+    here.interfaces();
     assert!(!host.is_empty(), "it runs from a folder there");
     let asked = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
@@ -301,7 +331,7 @@ fn on_another_host_it_ends_with_this_command_and_leaves_nothing() {
     assert!(host.is_empty());
 
     let mut child = host.start(&ports);
-    interfaces(&mut netlink);
+    here.interfaces();
     child.kill().unwrap();
     child.wait().unwrap();
     let limit = MonoClock.now().after(PATIENCE);
@@ -313,19 +343,9 @@ fn on_another_host_it_ends_with_this_command_and_leaves_nothing() {
 
 /// As on a host whose connection falls silent without an end: empty lines keep it, and without them it ends by itself.
 fn it_stays_while_it_is_idle_and_ends_once_nobody_is_heard() {
-    if !has_admin_capability() {
-        not_run("needs root");
-    }
-    let _own = NetNamespace::unshare().unwrap();
-    let mut netlink = Netlink::new().unwrap();
-    let program = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../p4/cross_connect/cross_connect.json"
-    );
-    let ports = ["--port", "t0,tap", "--port", "t1,tap"];
-    let silent = ["--ask", "--until-silent", "2"];
-    let mut switch = started(&[&[program], &ports[..], &silent].concat());
-    interfaces(&mut netlink);
+    let mut host = Host::new();
+    let mut switch = started(&[CROSS_CONNECT, "--until-silent", "2"]);
+    host.interfaces();
     let mut input = switch.stdin.take().unwrap();
     let idle = MonoClock.now().after(Duration::from_secs(4));
     while !has_passed(idle) {
@@ -339,17 +359,14 @@ fn it_stays_while_it_is_idle_and_ends_once_nobody_is_heard() {
     let said = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(5), "{said}");
     assert_eq!(said.lines().count(), 2, "{said}");
-    let gone = netlink.link_named(&InterfaceName::new("t0").unwrap());
+    let gone = host.netlink.link_named(&InterfaceName::new("t0").unwrap());
     assert!(gone.is_err());
 }
 
 /// A port that is not there, and a processor that linerate has no programs for: the reason, with the exit code of a host that
 /// lacks something.
 fn what_another_host_lacks_is_told_and_nothing_is_left_there() {
-    if !has_admin_capability() {
-        not_run("needs root");
-    }
-    let _own = NetNamespace::unshare().unwrap();
+    let _here = Host::new();
     let host = OtherHost::new();
     let refused = |ports: &[&str], reason: &str| {
         let ended = host.start(ports).wait_with_output().unwrap();
@@ -366,27 +383,15 @@ fn what_another_host_lacks_is_told_and_nothing_is_left_there() {
     refused(&["t0,tap"], "it is a host of \"Linux loongarch64\"");
 }
 
+/// A switch of two ports that answers questions.
 fn started(arguments: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_linerate-p4"));
     command.arg("run").args(arguments);
+    command.args(["--port", "t0,tap", "--port", "t1,tap", "--ask"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.as_mut().unwrap().flush().unwrap();
     child
-}
-
-/// The interfaces that the switch makes, once they are there; the host says nothing there by itself.
-fn interfaces(netlink: &mut Netlink) -> [InterfaceIndex; 2] {
-    ["t0", "t1"].map(|name| {
-        let name = InterfaceName::new(name).unwrap();
-        let deadline = MonoClock.now().after(PATIENCE);
-        let is_up = |netlink: &mut Netlink| {
-            let link = netlink.link_named(&name);
-            Ok(link.is_ok_and(|link| link.has_carrier))
-        };
-        netlink.wait_until(deadline, is_up).unwrap();
-        index(netlink, name.as_str())
-    })
 }
 
 fn connected() -> Client {

@@ -6,10 +6,10 @@ use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_p4_runtime::proto::p4::config::v1::meter_spec::Unit;
 use linerate_p4_runtime::proto::p4::v1::{
-    CounterData, CounterEntry, DirectCounterEntry, DirectMeterEntry, Entity, MeterConfig,
+    CounterData, CounterEntry, DirectCounterEntry, DirectMeterEntry, Entity, Index, MeterConfig,
     MeterEntry, TableEntry, entity::Entity as Entities,
 };
-use linerate_p4_runtime::{Client, Code, EntryWords, Schema, describe};
+use linerate_p4_runtime::{ArraySchema, Client, Code, EntryWords, Schema, describe};
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -23,20 +23,36 @@ pub(crate) struct CountersArgs {
     all: bool,
 }
 
-/// What one cell, or one entry, has counted.
-struct Count {
-    /// The counter, or the table.
+/// What one cell of a counter or meter has, or one entry.
+struct Cell<T> {
+    /// The counter or meter, or the table.
     name: String,
     /// The cell's index, or the entry's key.
     of: String,
-    data: CounterData,
+    data: T,
 }
 
-/// What one cell, or one entry, allows.
-struct Meter {
-    /// The meter, or the table.
-    name: String,
-    of: String,
+impl<T> Cell<T> {
+    fn at(array: &ArraySchema, index: Option<Index>, data: Option<T>) -> Option<Self> {
+        Some(Self {
+            name: array.name.clone(),
+            of: index?.index.to_string(),
+            data: data?,
+        })
+    }
+
+    fn of_entry(schema: &Schema, entry: Option<TableEntry>, data: Option<T>) -> Option<Self> {
+        let words = describe(schema, &entry?);
+        Some(Self {
+            of: key(&words),
+            name: words.table,
+            data: data?,
+        })
+    }
+}
+
+/// What a meter allows.
+struct Allowed {
     unit: &'static str,
     config: MeterConfig,
 }
@@ -44,24 +60,7 @@ struct Meter {
 pub(crate) fn run(args: &CountersArgs) -> Result<ExitCode, Failure> {
     let client = args.switch.connect()?;
     let schema = schema(&client)?;
-    let mut counts = Vec::new();
-    for counter in schema.counters.values() {
-        let wanted = match counter.table {
-            Some(table_id) => Entities::DirectCounterEntry(DirectCounterEntry {
-                table_entry: Some(TableEntry {
-                    table_id,
-                    ..TableEntry::default()
-                }),
-                data: None,
-            }),
-            None => Entities::CounterEntry(CounterEntry {
-                counter_id: counter.id,
-                index: None,
-                data: None,
-            }),
-        };
-        counts.extend(read(&client, &schema, wanted)?);
-    }
+    let mut counts = counts(&client, &schema)?;
     let meters = meters(&client, &schema)?;
     if !args.all {
         counts.retain(|count| count.data != CounterData::default());
@@ -71,9 +70,9 @@ pub(crate) fn run(args: &CountersArgs) -> Result<ExitCode, Failure> {
             json!({"counter": count.name, "of": count.of, "packets": count.data.packet_count, "bytes": count.data.byte_count})
         });
         let meters = meters.iter().map(|meter| {
-            let MeterConfig { cir, cburst, pir, pburst, .. } = meter.config;
+            let MeterConfig { cir, cburst, pir, pburst, .. } = meter.data.config;
             json!({
-                "meter": meter.name, "of": meter.of, "unit": meter.unit, "committed": cir, "committed_burst": cburst,
+                "meter": meter.name, "of": meter.of, "unit": meter.data.unit, "committed": cir, "committed_burst": cburst,
                 "peak": pir, "peak_burst": pburst,
             })
         });
@@ -117,16 +116,47 @@ fn key(words: &EntryWords) -> String {
     format!("{priority}{key}")
 }
 
+/// All entries of a table.
+fn entries(table_id: u32) -> TableEntry {
+    TableEntry {
+        table_id,
+        ..TableEntry::default()
+    }
+}
+
+/// What is counted.
+fn counts(client: &Client, schema: &Schema) -> Result<Vec<Cell<CounterData>>, Failure> {
+    let mut counts = Vec::new();
+    for counter in schema.counters.values() {
+        let wanted = match counter.table {
+            Some(table) => Entities::DirectCounterEntry(DirectCounterEntry {
+                table_entry: Some(entries(table)),
+                data: None,
+            }),
+            None => Entities::CounterEntry(CounterEntry {
+                counter_id: counter.id,
+                ..CounterEntry::default()
+            }),
+        };
+        let cell = |entity: Entity| match entity.entity? {
+            Entities::CounterEntry(cell) => Cell::at(counter, cell.index, cell.data),
+            Entities::DirectCounterEntry(cell) => {
+                Cell::of_entry(schema, cell.table_entry, cell.data)
+            }
+            _ => None,
+        };
+        counts.extend(entities(client, wanted)?.into_iter().filter_map(cell));
+    }
+    Ok(counts)
+}
+
 /// The meters that are set.
-fn meters(client: &Client, schema: &Schema) -> Result<Vec<Meter>, Failure> {
+fn meters(client: &Client, schema: &Schema) -> Result<Vec<Cell<Allowed>>, Failure> {
     let mut meters = Vec::new();
     for meter in schema.meters.values() {
         let wanted = match meter.table {
-            Some(table_id) => Entities::DirectMeterEntry(DirectMeterEntry {
-                table_entry: Some(TableEntry {
-                    table_id,
-                    ..TableEntry::default()
-                }),
+            Some(table) => Entities::DirectMeterEntry(DirectMeterEntry {
+                table_entry: Some(entries(table)),
                 ..DirectMeterEntry::default()
             }),
             None => Entities::MeterEntry(MeterEntry {
@@ -138,51 +168,25 @@ fn meters(client: &Client, schema: &Schema) -> Result<Vec<Meter>, Failure> {
             Unit::Bytes => "B",
             Unit::Packets | Unit::Unspecified => "packets",
         };
-        let one = |entity: Entity| match entity.entity? {
-            Entities::MeterEntry(entry) => Some(Meter {
-                name: meter.name.clone(),
-                of: entry.index?.index.to_string(),
+        let allowed = |config: Option<MeterConfig>| {
+            Some(Allowed {
                 unit,
-                config: entry.config?,
-            }),
-            Entities::DirectMeterEntry(entry) => {
-                let words = describe(schema, &entry.table_entry?);
-                Some(Meter {
-                    of: key(&words),
-                    name: words.table,
-                    unit,
-                    config: entry.config?,
-                })
+                config: config?,
+            })
+        };
+        let cell = |entity: Entity| match entity.entity? {
+            Entities::MeterEntry(cell) => Cell::at(meter, cell.index, allowed(cell.config)),
+            Entities::DirectMeterEntry(cell) => {
+                Cell::of_entry(schema, cell.table_entry, allowed(cell.config))
             }
             _ => None,
         };
-        meters.extend(entities(client, wanted)?.into_iter().filter_map(one));
+        meters.extend(entities(client, wanted)?.into_iter().filter_map(cell));
     }
     Ok(meters)
 }
 
-fn read(client: &Client, schema: &Schema, wanted: Entities) -> Result<Vec<Count>, Failure> {
-    let found = entities(client, wanted)?;
-    let count = |entity: Entity| match entity.entity? {
-        Entities::CounterEntry(entry) => Some(Count {
-            name: schema.counters.get(&entry.counter_id)?.name.clone(),
-            of: entry.index?.index.to_string(),
-            data: entry.data?,
-        }),
-        Entities::DirectCounterEntry(entry) => {
-            let words = describe(schema, &entry.table_entry?);
-            Some(Count {
-                of: key(&words),
-                name: words.table,
-                data: entry.data?,
-            })
-        }
-        _ => None,
-    };
-    Ok(found.into_iter().filter_map(count).collect())
-}
-
-fn text(schema: &Schema, counts: &[Count], meters: &[Meter]) -> String {
+fn text(schema: &Schema, counts: &[Cell<CounterData>], meters: &[Cell<Allowed>]) -> String {
     let mut text = String::new();
     if schema.counters.is_empty() {
         text.push_str("the program has no counters\n");
@@ -197,13 +201,8 @@ fn text(schema: &Schema, counts: &[Count], meters: &[Meter]) -> String {
             count.name, count.of
         );
     }
-    for Meter {
-        name,
-        of,
-        unit,
-        config,
-    } in meters
-    {
+    for Cell { name, of, data } in meters {
+        let Allowed { unit, config } = data;
         let MeterConfig {
             cir,
             cburst,
