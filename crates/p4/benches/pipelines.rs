@@ -1,10 +1,13 @@
 //! Packets per second and core through the pipelines `p4/speed_*` and `p4/copies`.
 //!
-//! `cargo bench -p linerate-p4 --bench pipelines -- [--rounds N] [--before PROGRAM] [--simple-switch PROGRAM]` prints one line a pipeline: the
-//! median of the rounds with its 95 % interval. `--before` names this benchmark as another commit built it; then rounds
+//! `cargo bench -p linerate-p4 --bench pipelines -- [--rounds N] [--before PROGRAM] [--simple-switch PROGRAM]` prints one line a
+//! pipeline: the median of the rounds with its 95 % interval. `--before` names this benchmark as another commit built it; then rounds
 //! of both take turns, and the ratio is printed as well. `--simple-switch` names BMv2's program, which gets the same
 //! program, entries and packets in files, and sends to ports that nothing is attached to. Time is CPU time: of this
 //! thread, and of all threads of `simple_switch`.
+//!
+//! `--write FOLDER` measures nothing: it writes each program with its entries (`NAME.json`) and a packet that it forwards from
+//! port 0 to port 1 (`NAME.hex`): `linerate switch --dut bmv2,program=NAME.json --template NAME.hex`, and `--dut p4,…`.
 #![forbid(unsafe_code)]
 
 #[path = "../tests/pipelines/constant.rs"]
@@ -14,12 +17,14 @@ mod peer;
 #[path = "../tests/pipelines/mod.rs"]
 mod pipelines;
 
-use linerate_p4::Program;
+use linerate_p4::{Limits, Program, Switch, hex};
 use linerate_sys::clock::thread_cpu_time;
-use pipelines::{ALL, Pipeline};
+use pipelines::{ALL, BEYOND, Pipeline};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 
 /// Packets of a round.
 const PACKETS: u32 = 200_000;
@@ -31,6 +36,7 @@ fn say(text: &str) {
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let (mut rounds, mut before, mut bmv2, mut once) = (15, None, None, None);
+    let mut folder = None;
     while let Some(word) = words.next() {
         match word.as_str() {
             "--rounds" => {
@@ -42,15 +48,19 @@ fn main() -> ExitCode {
             "--before" => before = words.next(),
             "--simple-switch" => bmv2 = words.next(),
             "--once" => once = words.next(),
+            "--write" => folder = words.next(),
             // cargo's own.
             "--bench" => {}
             _ => {
                 say(&format!(
-                    "unknown option {word}; --rounds N, --before PROGRAM, --simple-switch PROGRAM"
+                    "unknown option {word}; --rounds N, --before PROGRAM, --simple-switch PROGRAM, --write FOLDER"
                 ));
                 return ExitCode::from(2);
             }
         }
+    }
+    if let Some(folder) = folder {
+        return write_all(Path::new(&folder));
     }
     if let Some(name) = once {
         for pipeline in ALL.iter().filter(|pipeline| pipeline.name == name) {
@@ -102,6 +112,39 @@ fn rate(pipeline: &Pipeline) -> f64 {
     f64::from(PACKETS) / took.as_secs_f64() / 1000.0
 }
 
+fn write_all(folder: &Path) -> ExitCode {
+    let mut measured = ALL.iter().filter(|pipeline| pipeline.name != "copies");
+    match measured.try_for_each(|pipeline| write(pipeline, folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("{}: {error}", folder.display()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes a program with its entries, and one of its packets.
+fn write(pipeline: &Pipeline, folder: &Path) -> io::Result<()> {
+    let json = with_entries(pipeline, 1);
+    let program = Arc::new(Program::from_json(json.as_bytes()).expect("it loads"));
+    let mut switch = Switch::new(program, Limits::default(), 1);
+    let mut packets = pipeline.packets().into_iter();
+    let passes = packets.find(|(_, packet)| {
+        let mut to = Vec::new();
+        switch.process(0, packet, 0, &mut |port, _| to.push(port));
+        to == [1]
+    });
+    let file = |ending: &str| folder.join(format!("{}.{ending}", pipeline.name));
+    let (_, packet) = passes.ok_or_else(|| io::Error::other("no packet passes"))?;
+    fs::write(file("json"), json)?;
+    fs::write(file("hex"), hex(&packet))
+}
+
+fn with_entries(pipeline: &Pipeline, first_out: u64) -> String {
+    let loaded = Program::from_json(pipeline.json.as_bytes()).expect("it loads");
+    constant::with_entries(pipeline.json, &pipeline.updates(&loaded, first_out))
+}
+
 fn other(program: &str, pipeline: &str) -> Option<f64> {
     let output = Command::new(program)
         .args(["--once", pipeline])
@@ -120,9 +163,13 @@ fn simple_switch(program: &str, pipeline: &Pipeline) -> f64 {
         .cycle()
         .take(FEWER as usize)
         .collect();
-    let loaded = Program::from_json(pipeline.json.as_bytes()).expect("it loads");
-    let json = constant::with_entries(pipeline.json, &pipeline.updates(&loaded));
-    let (_, took) = peer::run(Path::new(program), &json, &packets, 8).expect("simple_switch runs");
+    let (_, took) = peer::run(
+        Path::new(program),
+        &with_entries(pipeline, BEYOND),
+        &packets,
+        8,
+    )
+    .expect("simple_switch runs");
     f64::from(FEWER) / took.as_secs_f64() / 1000.0
 }
 

@@ -57,8 +57,9 @@ pub(crate) static ALL: &[Pipeline] = &[
 const SEED: u64 = 39;
 
 impl Pipeline {
-    pub(crate) fn updates(&self, program: &Program) -> Vec<Update> {
-        (self.updates)(&Writer(program), &mut Random::new(SEED))
+    /// Its entries, which send to eight ports from this one on.
+    pub(crate) fn updates(&self, program: &Program, first_out: u64) -> Vec<Update> {
+        (self.updates)(&Writer { program, first_out }, &mut Random::new(SEED))
     }
 
     pub(crate) fn packets(&self) -> Packets {
@@ -68,7 +69,7 @@ impl Pipeline {
     /// A switch that runs the program with its entries.
     pub(crate) fn switch(&self) -> Switch {
         let program = Arc::new(Program::from_json(self.json.as_bytes()).expect("it loads"));
-        let updates = self.updates(&program);
+        let updates = self.updates(&program, BEYOND);
         let mut switch = Switch::new(program, Limits::default(), 1);
         switch.write(&updates, 0).expect("the entries fit");
         switch
@@ -76,6 +77,8 @@ impl Pipeline {
 }
 
 const PORTS: u64 = 8;
+/// First port behind those that packets come in at.
+pub(crate) const BEYOND: u64 = 8;
 /// Packets of a round before they repeat.
 const PACKETS: usize = 512;
 const FRAME: usize = 60;
@@ -119,7 +122,7 @@ fn l2_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
                 "ingress.stations",
                 &[station(at)],
                 "ingress.forward",
-                &[8 + at % PORTS],
+                &[to.out(at)],
             )
         })
         .collect();
@@ -161,7 +164,7 @@ fn l3_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
     routes.sort_unstable();
     routes.dedup_by_key(|(route, _)| *route);
     let entries = routes.iter().map(|((address, length), at)| {
-        let does: (_, &[u64]) = ("ingress.route", &[0x0a00_0000 + at % 64, 8 + at % PORTS]);
+        let does: (_, &[u64]) = ("ingress.route", &[0x0a00_0000 + at % 64, to.out(*at)]);
         to.act("ingress.routes", vec![prefix(*address, *length)], 0, does)
     });
     let mut updates: Vec<_> = entries.collect();
@@ -177,7 +180,7 @@ fn l3_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
     updates.extend((0..PORTS).map(|at| {
         to.exact(
             "egress.interfaces",
-            &[8 + at],
+            &[to.out(at)],
             "egress.source",
             &[station(at)],
         )
@@ -257,7 +260,7 @@ fn acl_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
             "ingress.stations",
             &[station(at)],
             "ingress.forward",
-            &[8 + at % PORTS],
+            &[to.out(at)],
         )
     }));
     updates
@@ -315,11 +318,11 @@ fn fabric_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
         updates.push(to.exact("ingress.policer", &[port, 3], "ingress.police", &[]));
         updates.push(to.exact(
             "egress.egress_vlan",
-            &[8 + port, VLAN],
+            &[to.out(port), VLAN],
             "egress.push_tag",
             &[],
         ));
-        let key = vec![exact(8 + port), range(9001, 0xffff_ffff)];
+        let key = vec![exact(to.out(port)), range(9001, 0xffff_ffff)];
         updates.push(to.act("egress.egress_length", key, 1, ("egress.discard", &[])));
     }
     updates.push(to.exact("ingress.vlan_pop", &[VLAN, 1], "ingress.pop_outer", &[]));
@@ -403,7 +406,7 @@ fn fabric_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
         }
     }
     for next in 1..=64 {
-        let port = 8 + next % PORTS;
+        let port = to.out(next);
         let does = to.does(
             "ingress.next_simple",
             "ingress.routed_to",

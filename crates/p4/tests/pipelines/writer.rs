@@ -3,16 +3,28 @@
 use linerate_p4::{Entity, Entry, Invocation, Match, Program, Update, UpdateKind};
 
 /// Finds tables and actions by name.
-pub(crate) struct Writer<'a>(pub(crate) &'a Program);
+pub(crate) struct Writer<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) first_out: u64,
+}
 
 impl Writer<'_> {
+    /// One of the ports that packets are sent to.
+    pub(crate) fn out(&self, at: u64) -> u64 {
+        self.first_out + at % super::PORTS
+    }
+
     pub(crate) fn table(&self, name: &str) -> usize {
-        let place = self.0.tables.iter().position(|known| known.name == name);
+        let place = self
+            .program
+            .tables
+            .iter()
+            .position(|known| known.name == name);
         place.unwrap_or_else(|| panic!("no table {name}"))
     }
 
     pub(crate) fn does(&self, table: &str, action: &str, arguments: &[u64]) -> Invocation {
-        let place = self.0.action_of(self.table(table), action);
+        let place = self.program.action_of(self.table(table), action);
         Invocation::Action {
             action: place.unwrap_or_else(|| panic!("no action {action} in {table}")),
             arguments: arguments.iter().map(|argument| bytes(*argument)).collect(),
