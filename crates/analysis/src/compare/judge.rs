@@ -251,11 +251,7 @@ fn limits(power: Option<&Power>, a: u64, b: u64, wanted: f64) -> String {
         format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
     };
     let Some(power) = power else {
-        return format!(
-            "what differs from trial to trial is not known; 5 repetitions on each side would tell it, and how many \
-             show {}",
-            percent(wanted)
-        );
+        return "no variance; repeat at least 5 times on each side".to_owned();
     };
     let n = if a == b {
         format!("n = {a}")

@@ -257,8 +257,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     let metrics = || comparison.pairs.iter().flat_map(|pair| &pair.metrics);
     if metrics().any(|metric| metric.p.is_none()) {
         notes.push(
-            "a single trial on a side shows no difference: what differs from trial to trial is not \
-             known (n = 1). Measure again with repetitions: `linerate run` with `repetitions`"
+            "n = 1 shows no difference: measure again by `linerate run`, with `repetitions` of 5 or more"
                 .to_owned(),
         );
     }

@@ -230,7 +230,7 @@ impl Judge<'_> {
             return self.verdict(CellOutcome::NotComparable, Some(setup.to_owned()));
         }
         if values.len() < 2 {
-            let why = "n = 1: nothing is known of the scatter; 5 repetitions would tell it";
+            let why = "n = 1: no variance; repeat at least 5 times";
             return self.verdict(
                 CellOutcome::CannotTell { repetitions: None },
                 Some(why.to_owned()),
