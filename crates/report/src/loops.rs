@@ -66,16 +66,33 @@ pub(crate) fn knee_text(knee: &Knee) -> String {
     format!("{place}; {idle}; {end}")
 }
 
-/// `RPM 840 (client → server): …`, one line for each direction of the load.
+/// What was measured of each direction of a load.
+fn loaded_ways(run: &Run) -> &[Responsiveness] {
+    match &run.work {
+        RunWork::Latency { responsiveness, .. } => responsiveness,
+        _ => &[],
+    }
+}
+
+/// `840 round trips per minute under load client → server`.
+fn rounds(found: &Responsiveness) -> String {
+    let rpm = found
+        .responsiveness_rpm
+        .map_or_else(|| UNKNOWN.to_owned(), |rpm| digits(rpm.round()));
+    let way = words::direction(found.direction);
+    format!("{rpm} round trips per minute under load {way}")
+}
+
+/// Round trips per minute of each direction of the load; empty where none was asked for.
+pub(crate) fn rounds_per_minute(run: &Run) -> String {
+    let rounds: Vec<_> = loaded_ways(run).iter().map(rounds).collect();
+    rounds.join(" and ")
+}
+
+/// Round trips per minute and what they are made of, one line for each direction of the load.
 pub(crate) fn responsiveness(run: &Run) -> Vec<String> {
-    let RunWork::Latency { responsiveness, .. } = &run.work else {
-        return Vec::new();
-    };
     let line = |found: &Responsiveness| {
         let time = |ns: Option<f64>| ns.map_or_else(|| UNKNOWN.to_owned(), nanos);
-        let rpm = found
-            .responsiveness_rpm
-            .map_or_else(|| UNKNOWN.to_owned(), |rpm| digits(rpm.round()));
         let goodput = found
             .goodput
             .map_or_else(|| UNKNOWN.to_owned(), crate::figures::rate);
@@ -89,8 +106,8 @@ pub(crate) fn responsiveness(run: &Run) -> Vec<String> {
             failed => format!(", {failed} failed"),
         };
         format!(
-            "{rpm} round trips per minute under load {}: {} TCP streams carried {goodput}{room}; handshake {}, request on a new connection {} (n = {}{failed}), through a loaded connection {} (n = {})",
-            words::direction(found.direction),
+            "{}: {} TCP streams carried {goodput}{room}; handshake {}, request on a new connection {} (n = {}{failed}), through a loaded connection {} (n = {})",
+            rounds(found),
             found.streams,
             time(found.handshake_ns),
             time(found.request_ns),
@@ -99,7 +116,7 @@ pub(crate) fn responsiveness(run: &Run) -> Vec<String> {
             found.marks
         )
     };
-    responsiveness.iter().map(line).collect()
+    loaded_ways(run).iter().map(line).collect()
 }
 
 /// What the load changed, size by size: the idle trial and the one under load side by side.

@@ -3,9 +3,10 @@
 use crate::charts::{bounds, goal_name};
 use crate::figures::{float, nanos, rate};
 use crate::headline::{Headline, headlines, is_by_load, outage_beside, spoilt};
+use crate::loops::rounds_per_minute;
 use crate::words::{self, lower};
+use linerate_model::Ratio;
 use linerate_model::run::{GoalResult, Run, RunKind, RunStatus, RunWork};
-use linerate_model::{BitRate, Ratio};
 
 /// What was measured, what came of it, and what limits.
 pub(super) fn sentence(run: &Run) -> String {
@@ -49,6 +50,10 @@ fn of_one(run: &Run) -> Vec<String> {
     }
     if let Some(why) = spoilt(run) {
         return vec![why.to_owned()];
+    }
+    let under_load = rounds_per_minute(run);
+    if !under_load.is_empty() {
+        return vec![under_load];
     }
     let figures = if run.goals().is_empty() {
         of_headlines(&headlines(run), is_by_load(run))
@@ -116,16 +121,29 @@ fn of_parts(parts: &[Run]) -> Vec<String> {
     let of = |kind: RunKind| parts.iter().filter(move |part| part.kind() == kind);
     let tcp = of(RunKind::Tcp).filter_map(|part| {
         let rates = part.trials.iter().filter(|trial| trial.valid);
-        rates.filter_map(|trial| trial.received_rate).max()
+        rates
+            .filter_map(|trial| trial.received_rate)
+            .max()
+            .map(rate)
     });
-    let udp = of(RunKind::Saturate).filter_map(|part| part.goals().first()?.lower_bound);
+    let udp = of(RunKind::Saturate).filter_map(|part| {
+        let goal = part.goals().first()?;
+        let figure = rate(goal.lower_bound?);
+        // A search that nothing stopped says no more than what it reached.
+        let is_bounded = goal.refused_load().is_some();
+        Some(if is_bounded {
+            figure
+        } else {
+            format!("at least {figure}")
+        })
+    });
     let loss_free = of(RunKind::Saturate)
         .filter_map(|part| part.goals().first())
         .all(|goal| goal.loss_goal == Ratio::ZERO);
     let condition = if loss_free { " without loss" } else { "" };
     let said = [
-        carried("TCP", tcp.collect(), ""),
-        carried("UDP", udp.collect(), condition),
+        carried("TCP", &tcp.collect::<Vec<_>>(), ""),
+        carried("UDP", &udp.collect::<Vec<_>>(), condition),
         round_trip(parts),
     ];
     let said: Vec<_> = said.into_iter().flatten().collect();
@@ -136,9 +154,8 @@ fn of_parts(parts: &[Run]) -> Vec<String> {
 }
 
 /// `TCP carries 94.04 Mbit/s there and 93.69 Mbit/s back`.
-fn carried(transport: &str, rates: Vec<BitRate>, condition: &str) -> Option<String> {
-    let rates: Vec<_> = rates.into_iter().map(rate).collect();
-    let figures = match rates.as_slice() {
+fn carried(transport: &str, rates: &[String], condition: &str) -> Option<String> {
+    let figures = match rates {
         [] => return None,
         [there, back] => format!("{there} there and {back} back"),
         all => all.join(", "),

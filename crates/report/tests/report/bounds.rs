@@ -1,7 +1,7 @@
 //! What a search says of a path in every document: bounds that the path made, no mean over several loads, and an outage
 //! before all else.
 
-use crate::runs::{board_sends, report, search, tcp};
+use crate::runs::{board_sends, demo, report, search, tcp};
 use linerate_model::run::{
     BoundedBy, Confidence, Finding, RuleOutcome, Run, RunWork, TrialInterval,
 };
@@ -64,6 +64,15 @@ fn a_sender_s_own_limit_is_no_upper_bound_of_the_path() {
             assert!(!text.contains("59.95–"), "{id}, {by:?}");
         }
     }
+}
+
+#[test]
+fn a_demonstration_names_a_search_without_an_upper_bound() {
+    let mut run = demo();
+    run.parts_mut().unwrap()[3] = bounded(3_908_000, 3_908_400, BoundedBy::Sender);
+    let said = summary(&run);
+    let figures = "UDP carries 93.2 Mbit/s there and at least 3.908 Mbit/s back";
+    assert!(said.contains(figures), "{said}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::runs::{bare, histogram, report};
 use linerate_model::one_way::{
     ClockMethod, ClockRelation, Decomposition, OneWay, Stage, StagePart,
 };
+use linerate_model::responsiveness::Responsiveness;
 use linerate_model::run::{
     ClosedLoopResult, CurveFacts, Delay, DelayOf, Knee, OpenLoopResult, Requests, Run, RunKind,
     RunWork, Trial, TrialWork,
@@ -152,6 +153,46 @@ fn drawn(run: &Run, id: &str) -> Chart {
 fn page(run: Run) -> String {
     let html = renderers::ALL.iter().find(|r| r.id == "html").unwrap();
     html.render(&report(&[run])).unwrap()
+}
+
+#[test]
+fn a_summary_of_responsiveness_begins_with_round_trips_per_minute() {
+    let mut run = bare(RunKind::Latency);
+    run.trials = vec![Trial {
+        valid: true,
+        ..trial(
+            0,
+            "new connections, under 2 TCP streams, client → server",
+            ClosedLoopResult {
+                delay: round_trip(0, 80e3),
+                ..ClosedLoopResult::default()
+            },
+        )
+    }];
+    let way = |direction, rpm| Responsiveness {
+        direction,
+        responsiveness_rpm: Some(rpm),
+        handshake_ns: Some(30e3),
+        request_ns: Some(20e3),
+        in_band_ns: Some(90e3),
+        connections: 10,
+        failed_connections: 0,
+        marks: 10,
+        streams: 2,
+        goodput: None,
+        saturated: true,
+    };
+    run.work = RunWork::Latency {
+        curve: None,
+        responsiveness: vec![
+            way(Direction::Forward, 840.2),
+            way(Direction::Reverse, 1200.0),
+        ],
+    };
+    let summary = summary_text(&run, None, 200, Style::Plain);
+    let first = summary.lines().next().unwrap();
+    let said = ": 840 round trips per minute under load client → server and 1200 round trips per minute under load server → client.";
+    assert!(first.ends_with(said), "{summary}");
 }
 
 #[test]
