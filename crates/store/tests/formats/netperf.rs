@@ -158,3 +158,52 @@ fn every_kind_is_read_in_every_form() {
         imported.warnings
     );
 }
+
+/// What an omni test by keys with this banner and command line is read as, and what is doubted of it.
+#[track_caller]
+fn omni(command: &str, banner: &str, keys: &str) -> (Transport, Direction, Vec<String>) {
+    let text = format!(
+        "{command}{banner} TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 10.0.0.1 () port 0 AF_INET\n\
+         THROUGHPUT=941.50\nTHROUGHPUT_UNITS=10^6bits/s\n{keys}"
+    );
+    let imported = import(&[("a.log".to_owned(), text.into_bytes())]).unwrap();
+    assert_eq!(imported.refused, []);
+    let [run] = &imported.runs[..] else {
+        panic!("{} runs", imported.runs.len());
+    };
+    let trial = &run.trials[0];
+    (trial.transport, trial.direction, run.doubts.clone())
+}
+
+#[test]
+fn an_omni_test_is_what_its_keys_command_line_or_banner_tell() {
+    let time = "ELAPSED_TIME=10.00\n";
+    let by_keys = format!("{time}PROTOCOL=UDP\nDIRECTION=Receive\n");
+    let told = omni("", "OMNI", &by_keys);
+    assert_eq!(told, (Transport::Udp, Direction::Reverse, vec![]));
+    let command = "$ netperf -H 10.0.0.1 -t omni -- -T udp -d recv -k THROUGHPUT\n";
+    let told = omni(command, "OMNI", time);
+    assert_eq!(told, (Transport::Udp, Direction::Reverse, vec![]));
+    let told = omni("", "OMNI Receive", &format!("{time}PROTOCOL=TCP\n"));
+    assert_eq!(told, (Transport::Tcp, Direction::Reverse, vec![]));
+    let told = omni("", "MIGRATED UDP STREAM", time);
+    assert_eq!(told, (Transport::Udp, Direction::Forward, vec![]));
+}
+
+#[test]
+fn what_an_omni_test_does_not_tell_is_doubted() {
+    let doubted = |keys: &str| omni("", "OMNI", keys).2.join("\n");
+    let both = doubted("ELAPSED_TIME=10.00\n");
+    assert!(
+        both.contains("the protocol") && both.contains("the direction"),
+        "{both}"
+    );
+    let one = doubted("ELAPSED_TIME=10.00\nPROTOCOL=UDP\n");
+    assert!(
+        !one.contains("the protocol") && one.contains("the direction"),
+        "{one}"
+    );
+    let command = "$ netperf -H 10.0.0.1 -l 30 -- -k THROUGHPUT\n";
+    let (_, _, doubts) = omni(command, "MIGRATED TCP STREAM", "");
+    assert!(doubts[0].contains("how long the test was"), "{doubts:?}");
+}

@@ -98,6 +98,8 @@ struct Netperf;
 struct Output {
     test: TestBuilder,
     kind: Kind,
+    /// The direction that an omni test's banner names: `OMNI Receive TEST from …`.
+    way: Option<String>,
     /// Only one request is under way at a time.
     is_closed: bool,
     /// Bits per second of one unit of throughput.
@@ -218,6 +220,7 @@ impl Output {
 
     fn new(log: &mut Log, kind: &str, ends: &str) -> Self {
         let kind = kind.to_ascii_uppercase();
+        let way = kind.rsplit_once("OMNI ").map(|(_, way)| way.to_owned());
         let transport = if kind.contains("UDP") {
             Transport::Udp
         } else {
@@ -229,6 +232,7 @@ impl Output {
         test.command = log.command.take();
         Self {
             test,
+            way,
             kind: if kind.contains("OMNI") {
                 Kind::Omni
             } else if kind.contains("CONNECT/REQUEST") {

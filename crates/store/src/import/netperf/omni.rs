@@ -198,6 +198,11 @@ fn columns(headings: &[String], line: &str) -> Vec<(String, String)> {
         .collect()
 }
 
+/// Says what no key tells, and how netperf would.
+fn untold(what: &str, key: &str) -> String {
+    format!("netperf's output does not tell {what}: add {key} to -k, -o or -O")
+}
+
 impl Output {
     /// Requests and responses, and streams: the units say which.
     pub(super) fn omni(mut self) -> Result<ParsedTest, &'static str> {
@@ -210,19 +215,80 @@ impl Output {
             .ok_or("its key THROUGHPUT is not there")?;
         let units = keys.text("THROUGHPUT_UNITS");
         let units = units.ok_or("its key THROUGHPUT_UNITS is not there")?;
-        match keys.text("PROTOCOL") {
-            Some("UDP") => self.test.transport = Transport::Udp,
-            Some("TCP") => self.test.transport = Transport::Tcp,
-            _ => {}
-        }
+        self.set_transport(&keys)?;
         self.cpu =
             ["LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL"].map(|key| keys.text(key).map(str::to_owned));
         if units == "Trans/s" {
+            if keys.figure("ELAPSED_TIME").is_none() {
+                self.test
+                    .doubt(untold("how long the test was", "ELAPSED_TIME"));
+            }
             return Ok(self.exchanges(&keys.exchanges(rate)));
         }
         let bps = unit(units).map(|unit| rate.scaled(unit));
         let bps = bps.ok_or("a unit of throughput such as 10^6bits/s")?;
         self.stream(&keys, rate, bps)
+    }
+
+    /// What carried the test: by its key, its command line, or its banner.
+    fn set_transport(&mut self, keys: &Keys) -> Result<(), &'static str> {
+        let told = keys.text("PROTOCOL").or_else(|| self.of_test("-T"));
+        match told.map(str::to_ascii_uppercase).as_deref() {
+            Some("UDP") => self.test.transport = Transport::Udp,
+            Some("TCP") => self.test.transport = Transport::Tcp,
+            Some(_) => return Err("a test of TCP or UDP"),
+            None if self.kind != Kind::Omni => {}
+            None => {
+                let what = "the protocol (taken for TCP, netperf's default)";
+                self.test.doubt(untold(what, "PROTOCOL"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Which way the data went: by its key, its command line, or its banner.
+    fn direction(&mut self, keys: &Keys) -> Result<Direction, &'static str> {
+        let told = keys.text("DIRECTION").or_else(|| self.of_test("-d"));
+        let told = told.or(self.way.as_deref()).map(str::to_ascii_lowercase);
+        Ok(match told.as_deref() {
+            Some("receive" | "recv" | "maerts") => Direction::Reverse,
+            Some("send" | "stream") => Direction::Forward,
+            Some(_) => return Err("a test of one direction: its throughput is the sum of both"),
+            None if self.kind == Kind::Maerts => Direction::Reverse,
+            None if self.kind != Kind::Omni => Direction::Forward,
+            None => {
+                let what = "the direction (taken for client to server, netperf's default)";
+                self.test.doubt(untold(what, "DIRECTION"));
+                Direction::Forward
+            }
+        })
+    }
+
+    /// The counted time: by its key, else what the command line asked for.
+    fn seconds(&mut self, keys: &Keys) -> Result<Rounded, &'static str> {
+        if let Some(seconds) = keys.figure("ELAPSED_TIME") {
+            return Ok(seconds);
+        }
+        let asked = self.test.command.as_ref();
+        let asked = asked.and_then(|command| Rounded::parse(command.value("-l", &[])?));
+        // A negative length is of bytes or transactions.
+        let asked = asked.filter(|seconds| seconds.value > 0.0);
+        let asked = asked.ok_or("its key ELAPSED_TIME is not there, nor a command line with -l")?;
+        let what = "how long the test was (taken for what its command line asked for)";
+        self.test.doubt(untold(what, "ELAPSED_TIME"));
+        Ok(asked)
+    }
+
+    /// The value of an option of the test, behind the command line's `--`.
+    fn of_test(&self, option: &str) -> Option<&str> {
+        let (_, line) = self.test.command.as_ref()?.line.split_once(" -- ")?;
+        let mut words = line.split_whitespace();
+        let joined = words.find_map(|word| word.strip_prefix(option))?;
+        if joined.is_empty() {
+            words.next()
+        } else {
+            Some(joined)
+        }
     }
 
     /// A stream of this rate in the unit as printed, and in bit/s.
@@ -232,14 +298,8 @@ impl Output {
         rate: Rounded,
         bps: Rounded,
     ) -> Result<ParsedTest, &'static str> {
-        let seconds = keys
-            .figure("ELAPSED_TIME")
-            .ok_or("its key ELAPSED_TIME is not there")?;
-        let direction = match keys.text("DIRECTION") {
-            Some("Receive") => Direction::Reverse,
-            None if self.kind == Kind::Maerts => Direction::Reverse,
-            _ => Direction::Forward,
-        };
+        let seconds = self.seconds(keys)?;
+        let direction = self.direction(keys)?;
         let totals = |bps, datagrams, arrived| Totals {
             bps: Some(bps),
             datagrams,
