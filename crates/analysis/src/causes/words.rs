@@ -9,8 +9,11 @@ pub(super) fn rate(bps: f64) -> String {
     BitRate::from_f64(bps).to_string()
 }
 
-/// `82.0 %`.
+/// `82.0 %`; of more than the whole too: `101.8 %`.
 pub(super) fn percent(share: f64) -> String {
+    if share > 1.0 {
+        return format!("{:.1} %", share * 100.0);
+    }
     Ratio::clamped(share).to_string()
 }
 

@@ -170,7 +170,7 @@ fn set_link_speed(run: &mut Run, speed: BitRate) {
     };
     let most = run.trials.iter().filter_map(arrived).max_by(f64::total_cmp);
     if let Some(most) = most.filter(|most| *most > speed.as_f64()) {
-        run.notes.push(format!(
+        run.doubts.push(format!(
             "a link speed of {speed} was given at import, but at least {} of L4 payload arrived, which no such link \
              carries: the speed is not used; give that of the slowest link that the test crossed",
             BitRate::from_f64(most)

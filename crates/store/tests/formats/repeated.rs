@@ -90,11 +90,11 @@ fn a_link_speed_below_what_arrived_is_not_used_and_said() {
     let name = "formats/iperf3-3.1.3-tcp.client.txt";
     let run = with_speed(name, 1_000_000);
     assert_eq!(run.config.link_speed, None);
-    let said = run.notes.iter().find(|note| note.contains("is not used"));
+    let said = run.doubts.iter().find(|note| note.contains("is not used"));
     assert!(
         said.is_some_and(|said| said.contains("1.00 Mbit/s")),
         "{:?}",
-        run.notes
+        run.doubts
     );
     assert_eq!(run.id, import(&[read(name)]).unwrap().runs[0].id);
 }
