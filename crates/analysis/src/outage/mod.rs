@@ -8,7 +8,7 @@ mod quiet;
 mod rest;
 mod sender;
 
-pub(crate) use rest::without;
+pub(crate) use rest::{share_of_time, without};
 pub(crate) use sender::{is_unreachable, unreachable};
 
 use crate::readings::{stood_still, streams};

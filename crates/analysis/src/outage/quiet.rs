@@ -1,7 +1,7 @@
 //! When nothing arrived.
 
 use crate::readings::streams;
-use linerate_model::run::{Trial, TrialInterval};
+use linerate_model::run::Trial;
 use linerate_model::sample::{StreamReport, TcpSample};
 use linerate_model::spec::{Side, Transport};
 use linerate_model::{BitRate, PacketCount};
@@ -140,16 +140,12 @@ fn is_flat(pair: &[TcpSample]) -> bool {
 
 /// Reporting intervals in which nothing arrived, or nothing was taken of a sender where only that is told.
 fn empty_intervals(trial: &Trial) -> Vec<Times> {
-    let rate = |interval: &TrialInterval| interval.received_rate.or(interval.offered_load);
-    let intervals = &trial.intervals;
-    if !intervals.iter().all(|interval| rate(interval).is_some()) {
-        return Vec::new();
-    }
-    let each = intervals.iter().map(|interval| {
-        let is_empty = rate(interval).is_some_and(|rate| rate == BitRate::default());
-        ((interval.start, interval.end), is_empty)
-    });
-    let empty = runs(each);
+    let carried = trial.carried_by_interval();
+    let empty = runs(
+        carried
+            .into_iter()
+            .map(|(interval, rate)| ((interval.start, interval.end), rate == BitRate::default())),
+    );
     // A stream that is empty again and again sends seldom.
     let longest = empty
         .iter()

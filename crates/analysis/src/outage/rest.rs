@@ -29,6 +29,19 @@ pub(crate) fn without(run: &Run, direction: Direction) -> Option<Run> {
     Some(rest)
 }
 
+/// Share of the time of the trials in `direction` in which the path let nothing through.
+pub(crate) fn share_of_time(run: &Run, direction: Direction) -> f64 {
+    let here = || {
+        run.trials
+            .iter()
+            .filter(|trial| trial.direction == direction)
+    };
+    let outages = here().flat_map(find).filter(|outage| outage.is_of_path());
+    let silent: Duration = outages.map(Outage::length).sum();
+    let whole: Duration = here().filter_map(|trial| trial.duration).sum();
+    silent.as_secs_f64() / whole.as_secs_f64().max(f64::MIN_POSITIVE)
+}
+
 /// Makes `trial` what it was outside of `outages`.
 pub(super) fn take_out(trial: &mut Trial, outages: &[Outage]) {
     let silent: Duration = outages.iter().map(|outage| outage.length()).sum();

@@ -73,7 +73,18 @@ pub(super) fn lost_in(trial: &Trial, start: Duration, end: Duration) -> Option<u
     };
     let is_within = |interval: &&TrialInterval| interval.start < end && interval.end > start;
     let mut known = 0_u64;
-    for interval in trial.intervals.iter().filter(is_within) {
+    // The ends of a log have intervals of their own where they reported at other times.
+    let of_receiver = |interval: &&TrialInterval| interval.lost_packets.is_some();
+    let tells = trial
+        .intervals
+        .iter()
+        .any(|interval| of_receiver(&interval));
+    let mut within = trial.intervals.iter().filter(is_within);
+    if !tells && within.next().is_some() {
+        return None;
+    }
+    let within = trial.intervals.iter().filter(is_within);
+    for interval in within.filter(of_receiver) {
         let lost = interval.lost_packets?.get();
         let (from, to) = (start.max(interval.start), end.min(interval.end));
         let part = to.saturating_sub(from).as_secs_f64();
@@ -88,7 +99,7 @@ pub(super) fn lost_in(trial: &Trial, start: Duration, end: Duration) -> Option<u
         let mut next = trial
             .intervals
             .iter()
-            .filter(|interval| interval.start >= end);
+            .filter(|interval| interval.start >= end && of_receiver(interval));
         let late = next.next().and_then(|interval| interval.lost_packets);
         known = known.saturating_add(late.map_or(0, PacketCount::get));
     }

@@ -71,6 +71,25 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// The reporting intervals with what arrived in each; with what was sent in each where none tells what arrived. Empty
+    /// where some of the sender's do not tell.
+    pub fn carried_by_interval(&self) -> Vec<(&TrialInterval, BitRate)> {
+        let rated = |rate: fn(&TrialInterval) -> Option<BitRate>| {
+            let all = self.intervals.iter();
+            all.filter_map(move |interval| Some((interval, rate(interval)?)))
+        };
+        let received: Vec<_> = rated(|interval| interval.received_rate).collect();
+        if !received.is_empty() {
+            // The ends of a log may have reported at other times.
+            return received;
+        }
+        let sent: Vec<_> = rated(|interval| interval.offered_load).collect();
+        if sent.len() < self.intervals.len() {
+            return Vec::new();
+        }
+        sent
+    }
+
     /// A valid trial of linerate's own, of which nothing is known but its `work`.
     pub fn new(
         index: u32,

@@ -82,11 +82,8 @@ impl Evidence<'_> {
 
 /// Whether most of the intervals of `trial` have the same rate, its first and last one aside.
 fn is_level(trial: &Trial) -> bool {
-    let known = trial.intervals.iter().filter_map(|interval| {
-        let rate = interval.received_rate.or(interval.offered_load)?;
-        Some(rate.as_f64())
-    });
-    let rates: Vec<f64> = known.collect();
+    let known = trial.carried_by_interval().into_iter();
+    let rates: Vec<f64> = known.map(|(_, rate)| rate.as_f64()).collect();
     if rates.len() < LEAST_INTERVALS {
         return true;
     }
