@@ -2,8 +2,10 @@
 
 use crate::thresholds::exclusion::ALLOWED;
 use linerate_model::run::{CpuSide, Run, Trial, TrialInterval};
-use linerate_model::sample::{DatagramReceiver, StreamReport, TcpSample};
-use linerate_model::signals::{CGROUP_THROTTLED_NS, NIC_RX_BYTES, NIC_TX_BYTES};
+use linerate_model::sample::{DatagramReceiver, EndpointReport, StreamReport, TcpSample};
+use linerate_model::signals::{
+    CGROUP_THROTTLED_NS, NIC_INDEX, NIC_PEER_INDEX, NIC_RX_BYTES, NIC_TX_BYTES,
+};
 use linerate_model::spec::{Side, Transport};
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer, Ratio};
 use std::time::Duration;
@@ -62,6 +64,23 @@ fn length(interval: &TrialInterval) -> Duration {
 pub(crate) fn streams(trial: &Trial, side: Side) -> impl Iterator<Item = &StreamReport> {
     let reports = trial.raw().iter().filter(move |report| report.side == side);
     reports.flat_map(|report| &report.streams)
+}
+
+/// Whether the interfaces of the two ends are the two ends of one veth, by what each host says of its own.
+pub(crate) fn is_veth_pair(one: &EndpointReport, other: &EndpointReport) -> bool {
+    let number = |report: &EndpointReport, name| report.after.values.get(name).copied();
+    let names = |here: &EndpointReport, there: &EndpointReport| {
+        let peer = number(here, NIC_PEER_INDEX);
+        peer.is_some() && peer == number(there, NIC_INDEX)
+    };
+    names(one, other) && names(other, one)
+}
+
+/// Whether `trial` went through one veth alone, which keeps to no rate.
+pub(crate) fn is_within_veth(trial: &Trial) -> bool {
+    let of = |side: Side| trial.raw().iter().find(move |report| report.side == side);
+    let ends = of(Side::Sender).zip(of(Side::Receiver));
+    ends.is_some_and(|(sender, receiver)| is_veth_pair(sender, receiver))
 }
 
 /// Fewer retransmissions than these are one unlucky loss.

@@ -5,18 +5,21 @@ use super::outcome::greatest_place;
 use super::shaper;
 use super::weights::Suspect;
 use crate::causes::{BEFORE_RECEIVER, FULL_LINK, link, link_speed, own_shaper};
-use crate::readings::packet;
+use crate::readings::{is_within_veth, packet};
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Transport;
 use linerate_model::{Layer, Ratio};
 
 /// Whether the speed of the interfaces leaves nothing for `suspect` to limit: a limit is what gains a tenth when it is
-/// relieved, and of a full interface there is half of that to gain.
+/// relieved, and of a full interface there is half of that to gain. A veth keeps to no rate, so it is never the link's.
 pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     let (run, trial) = (seen.run, seen.shown);
     // A shaper may be set to just below.
     let is_shaped = || *suspect == own_shaper::CAUSE && shaper::payload_rate(run, trial).is_some();
-    *suspect != link::CAUSE && !is_shaped() && is_reached(run, trial)
+    if *suspect == link::CAUSE {
+        return is_within_veth(trial);
+    }
+    !is_shaped() && is_reached(run, trial)
 }
 
 /// Whether `trial` carried all that the slowest known interface, or the link element, can.

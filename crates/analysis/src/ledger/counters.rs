@@ -1,6 +1,7 @@
 //! What the host-wide counters of one end say about lost datagrams.
 
 use super::reasons::{BEFORE_QUEUE, Bounds, IN_BACKLOG, IN_QUEUE, Reasons};
+use crate::readings::is_veth_pair;
 use linerate_model::PacketCount;
 use linerate_model::run::{Packets, Place};
 use linerate_model::sample::{EndpointReport, StreamReport};
@@ -177,12 +178,7 @@ impl Host {
     /// Takes from what the interface dropped while sending what its peer `receiver` dropped on
     /// arrival: a veth pair has both events in both counters.
     pub(super) fn without_peer(&mut self, sender: &EndpointReport, receiver: &EndpointReport) {
-        let number = |report: &EndpointReport, name| report.after.values.get(name).copied();
-        let names = |here: &EndpointReport, there: &EndpointReport| {
-            let peer = number(here, signal::NIC_PEER_INDEX);
-            peer.is_some() && peer == number(there, signal::NIC_INDEX)
-        };
-        if !names(sender, receiver) || !names(receiver, sender) {
+        if !is_veth_pair(sender, receiver) {
             return;
         }
         let peers = gained(receiver, signal::NIC_RX_DROPPED)
