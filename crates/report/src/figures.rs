@@ -333,8 +333,20 @@ pub(crate) struct BigFigure {
 pub(crate) struct Headline {
     /// With its unit.
     pub(crate) figure: String,
-    /// Quantity, layer, side, condition.
-    pub(crate) about: String,
+    /// Quantity and condition, which a sentence has too.
+    pub(crate) what: String,
+    /// Layer, number of trials, direction; may be empty.
+    pub(crate) rest: String,
+}
+
+impl Headline {
+    /// Quantity, condition, layer, side, direction.
+    pub(crate) fn about(&self) -> String {
+        if self.rest.is_empty() {
+            return self.what.clone();
+        }
+        format!("{}, {}", self.what, self.rest)
+    }
 }
 
 #[cfg(test)]

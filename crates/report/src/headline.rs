@@ -60,11 +60,10 @@ fn silence(trial: &Trial) -> Option<String> {
     }
     let mut longest: Option<(Duration, Duration)> = None;
     let mut now: Option<(Duration, Duration)> = None;
-    for interval in &trial.intervals {
-        let rate = interval.received_rate.or(interval.offered_load);
-        now = match (now, rate.map(BitRate::bps)) {
-            (Some((start, _)), Some(0)) => Some((start, interval.end)),
-            (None, Some(0)) => Some((interval.start, interval.end)),
+    for (interval, rate) in trial.carried_by_interval() {
+        now = match (now, rate.bps()) {
+            (Some((start, _)), 0) => Some((start, interval.end)),
+            (None, 0) => Some((interval.start, interval.end)),
             _ => None,
         };
         let length = |time: Option<(Duration, Duration)>| {
@@ -104,13 +103,15 @@ fn goals(run: &Run) -> Vec<Headline> {
         let names = names.join(", and with ");
         Headline {
             figure,
-            about: if several {
-                format!(
-                    "with {names}, {}",
-                    words::direction_in(run, goals[0].direction)
-                )
+            what: if several {
+                format!("with {names}")
             } else {
                 format!("{about} with {names}")
+            },
+            rest: if several {
+                words::direction_in(run, goals[0].direction).to_owned()
+            } else {
+                String::new()
             },
         }
     });
@@ -135,15 +136,14 @@ fn notable(run: &Run, curve: &LoadCurve<'_>) -> Vec<Headline> {
     let received = |point: &LoadPoint<'_>| point.received.as_ref().map_or(0.0, Value::point);
     let mut all = vec![Headline {
         figure: rate_of(received(peak)),
-        about: format!(
-            "received at most, L4 payload, at {} intended{way}",
-            rate_of(peak.intended)
-        ),
+        what: "received at most".to_owned(),
+        rest: format!("L4 payload, at {} intended{way}", rate_of(peak.intended)),
     }];
     if let Some(last) = curve.follows_up_to() {
         all.push(Headline {
             figure: rate_of(last.intended),
-            about: format!("intended, L4 payload: the highest load received in full{way}"),
+            what: "intended".to_owned(),
+            rest: format!("L4 payload: the highest load received in full{way}"),
         });
     }
     if let Some(end) = curve
@@ -152,10 +152,8 @@ fn notable(run: &Run, curve: &LoadCurve<'_>) -> Vec<Headline> {
     {
         all.push(Headline {
             figure: rate_of(received(end)),
-            about: format!(
-                "received under overload, L4 payload, at {} intended{way}",
-                rate_of(end.intended)
-            ),
+            what: "received under overload".to_owned(),
+            rest: format!("L4 payload, at {} intended{way}", rate_of(end.intended)),
         });
     }
     all
@@ -185,16 +183,17 @@ fn of_way(run: &Run, trials: &[&Trial], suffix: &str) -> Vec<Headline> {
         return mean_rate(one, suffix).into_iter().collect();
     }
     let each = groups.iter().filter_map(|group| {
-        let load = group.first()?.intended_load;
-        let at = load.map_or_else(
-            || format!(" ({})", crate::charts::trial_name(run, group[0])),
-            |load| format!(" at {} intended", rate(load)),
-        );
-        let mut line = mean_rate(group, suffix)?;
-        line.about = match line.about.split_once(',') {
-            Some((side, rest)) => format!("{side}{at},{rest}"),
-            None => format!("{}{at}", line.about),
+        let first = group.first()?;
+        let at = match (first.intended_load, first.offered_load) {
+            (Some(load), _) => format!(" at {} intended", rate(load)),
+            // What its datagrams were sent at is the load of a log that shows no command.
+            (None, Some(load)) if first.transport == Transport::Udp => {
+                format!(" at {} offered", rate(load))
+            }
+            (None, _) => format!(" ({})", crate::charts::trial_name(run, first)),
         };
+        let mut line = mean_rate(group, suffix)?;
+        line.what.push_str(&at);
         Some(line)
     });
     let all: Vec<_> = each.collect();
@@ -231,7 +230,11 @@ pub(crate) fn same_load<'a>(run: &Run, trials: &[&'a Trial]) -> Vec<Vec<&'a Tria
             None => groups.push(vec![trial]),
         }
     }
-    groups.sort_by_key(|group| group.first().and_then(|first| first.intended_load));
+    let load = |trial: &Trial| match trial.transport {
+        Transport::Udp => trial.intended_load.or(trial.offered_load),
+        Transport::Tcp => trial.intended_load,
+    };
+    groups.sort_by_key(|group| group.first().and_then(|first| load(first)));
     groups
 }
 
@@ -263,7 +266,8 @@ fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
     let alone = if value.estimate.n == 1 { ", n = 1" } else { "" };
     Some(Headline {
         figure: value.show(unit),
-        about: format!("{side}, {}{worst}{alone}{suffix}", trials.first()?.layer),
+        what: side.to_owned(),
+        rest: format!("{}{worst}{alone}{suffix}", trials.first()?.layer),
     })
 }
 
@@ -272,22 +276,18 @@ fn latency(run: &Run) -> Vec<Headline> {
     let each = valid.filter_map(|trial| {
         let delay = trial.delay()?;
         let time = |ns: u64| nanos(crate::figures::float(ns));
-        let p99 = delay
-            .p99_ns
-            .map_or_else(String::new, |ns| format!(", p99 {}", time(ns)));
+        let name = crate::charts::trial_name(run, trial);
         // Some imported logs tell only the mean.
         let (what, figure) = match delay.p50_ns {
             Some(median) => ("median", time(median)),
             None => ("mean", nanos(delay.mean_ns?)),
         };
-        Some(Headline {
-            figure,
-            about: format!(
-                "{what} {}{p99} ({})",
-                delay.of.as_str(),
-                crate::charts::trial_name(run, trial)
-            ),
-        })
+        let what = format!("{what} {}", delay.of.as_str());
+        let (what, rest) = match delay.p99_ns {
+            Some(ns) => (what, format!("p99 {} ({name})", time(ns))),
+            None => (format!("{what} ({name})"), String::new()),
+        };
+        Some(Headline { figure, what, rest })
     });
     let all: Vec<_> = each.collect();
     if all.len() > 4 {

@@ -16,9 +16,9 @@ pub(super) fn headline(flows: &FlowsResult) -> Option<Headline> {
     };
     Some(Headline {
         figure: slowdown.p99.map_or_else(|| UNKNOWN.to_owned(), times),
-        about: format!(
-            "p99 slowdown of {} flows, median {}{unfinished}, n = {}",
-            class.class.as_str(),
+        what: format!("p99 slowdown of {} flows", class.class.as_str()),
+        rest: format!(
+            "median {}{unfinished}, n = {}",
             slowdown.p50.map_or_else(|| UNKNOWN.to_owned(), times),
             class.scheduled.get()
         ),

@@ -37,18 +37,14 @@ pub(crate) fn headline(run: &Run) -> Option<Headline> {
     if asked.close == ConnectionClose::Hold {
         return Some(Headline {
             figure: client.most_open.get().to_string(),
-            about: format!(
-                "TCP connections open at once, of {} asked for{failed}",
-                asked.concurrent
-            ),
+            what: "TCP connections open at once".to_owned(),
+            rest: format!("of {} asked for{failed}", asked.concurrent),
         });
     }
     Some(Headline {
         figure: rate_words(trial),
-        about: format!(
-            "TCP connections opened, answered and closed, {} at once{failed}, n = 1",
-            asked.concurrent
-        ),
+        what: "TCP connections opened, answered and closed".to_owned(),
+        rest: format!("{} at once{failed}, n = 1", asked.concurrent),
     })
 }
 
@@ -252,9 +248,9 @@ mod tests {
         let headline = headline(&run(ConnectionClose::Server)).unwrap();
         assert_eq!(headline.figure, "12346/s");
         assert!(
-            headline.about.contains("100 at once, 3 failed"),
+            headline.about().contains("100 at once, 3 failed"),
             "{}",
-            headline.about
+            headline.about()
         );
         let headline = super::headline(&run(ConnectionClose::Hold)).unwrap();
         assert_eq!(headline.figure, "99");

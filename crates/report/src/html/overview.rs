@@ -51,7 +51,7 @@ fn row(run: &Run, href: &str) -> Markup {
                     @else { (run.parts().len()) " parts" }
                 }
                 @for result in &results {
-                    div { strong { (result.figure) } " " (result.about) }
+                    div { strong { (result.figure) } " " (result.about()) }
                 }
             }
             td data-label="Limited by" { (verdict.map_or("no verdict", |v| v.limit.name())) }

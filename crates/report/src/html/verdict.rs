@@ -36,7 +36,7 @@ fn figures(run: &Run, level: u8) -> Markup {
             dl.results {
                 @for result in &results {
                     div {
-                        dt { (result.about) }
+                        dt { (result.about()) }
                         dd { (result.figure) }
                     }
                 }

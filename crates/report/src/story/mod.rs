@@ -65,7 +65,7 @@ pub(crate) fn story(runs: &[Run]) -> Story {
     clauses.extend(delay.iter().map(|story| story.clause.clone()));
     let counted = leaves.iter().filter_map(|run| connections::headline(run));
     let counted: Vec<_> = counted.collect();
-    let clause_of = |one: &Headline| format!("{} {}", one.figure, one.about);
+    let clause_of = |one: &Headline| format!("{} {}", one.figure, one.about());
     clauses.extend(counted.iter().map(clause_of));
     let sentence = sentence(&clauses, &leaves);
     let has_result = |run: &Run| {
@@ -79,9 +79,9 @@ pub(crate) fn story(runs: &[Run]) -> Story {
     let figures = rates.iter().map(rates::figure);
     let delays = delay.into_iter().flat_map(|story| story.figures);
     let counted = counted.into_iter().map(|one| BigFigure {
+        about: one.about(),
         value: one.figure,
         interval: None,
-        about: one.about,
     });
     Story {
         sentence,

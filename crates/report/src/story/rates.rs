@@ -6,7 +6,7 @@ use crate::curve::{LoadCurve, best_known_rate};
 use crate::figures::{BigFigure, Unit, Value};
 use crate::headline::same_load;
 use crate::words;
-use linerate_model::run::{GoalResult, Limit, Run, RunKind, Trial, Verdict};
+use linerate_model::run::{Confidence, GoalResult, Limit, Run, RunKind, Trial, Verdict};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Interval};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub(super) struct DirectionRate<'a> {
 impl<'a> DirectionRate<'a> {
     /// The runs with the limit that is said of all; all of them where none is.
     pub(super) fn agreeing(&self) -> Vec<&'a Run> {
-        let Some(Agreement { limit, .. }) = Agreement::of(&self.runs) else {
+        let Some(Agreement { limit, .. }) = Agreement::of(&self.runs, self.direction) else {
             return self.runs.clone();
         };
         let agrees = |run: &&&Run| {
@@ -199,7 +199,8 @@ fn searched(goals: &[&GoalResult], about: String) -> Carried {
 /// The number with its unit, and apart from it its interval and n.
 fn split(value: &Value) -> (String, Option<String>) {
     let unit = Unit::for_rate(value.point() * 2.0);
-    let interval = value.estimate.interval.map(|interval| {
+    let tells = |i: &Interval| unit.number(i.low) != unit.number(i.high);
+    let interval = value.estimate.interval.filter(tells).map(|interval| {
         let range = crate::figures::range(interval, unit);
         match value.estimate.n {
             1 => format!("{range} by rounding"),
@@ -284,7 +285,7 @@ impl<'a> Clause<'a> {
         Self {
             way: first.map_or_else(String::new, |run| way(run, rated.direction)),
             carried: &rated.carried,
-            limit: limit(&rated.runs),
+            limit: limit(&rated.runs, rated.direction),
         }
     }
 
@@ -330,9 +331,9 @@ struct Agreement<'a> {
 }
 
 impl<'a> Agreement<'a> {
-    fn of(runs: &[&'a Run]) -> Option<Self> {
-        let mut verdicts: Vec<&Verdict> =
-            runs.iter().filter_map(|run| run.verdict.as_ref()).collect();
+    fn of(runs: &[&'a Run], direction: Direction) -> Option<Self> {
+        let all = runs.iter().filter_map(|run| run.verdict.as_ref());
+        let mut verdicts: Vec<&Verdict> = all.filter(|one| one.holds_for(direction)).collect();
         if verdicts.iter().any(|verdict| !verdict.limit.is_none()) {
             verdicts.retain(|verdict| !verdict.limit.is_none());
         }
@@ -353,12 +354,12 @@ impl<'a> Agreement<'a> {
 }
 
 /// What limits most of the runs, and how many agree.
-fn limit(runs: &[&Run]) -> Option<String> {
+fn limit(runs: &[&Run], direction: Direction) -> Option<String> {
     let Agreement {
         limit,
         count,
         verdicts,
-    } = Agreement::of(runs)?;
+    } = Agreement::of(runs, direction)?;
     let said = if limit.is_none() {
         "the path carried the whole intended load".to_owned()
     } else if limit.is_unknown() {
@@ -370,7 +371,15 @@ fn limit(runs: &[&Run]) -> Option<String> {
             None => "bottleneck not identified".to_owned(),
         }
     } else {
-        format!("{} limits", crate::figures::clean(limit.name()))
+        let agreeing = verdicts
+            .iter()
+            .filter(|verdict| verdict.limit.id() == limit.id());
+        let surest = agreeing.map(|verdict| verdict.confidence).max();
+        let weak = match surest {
+            Some(Confidence::Weak) => " (weak: hints only)",
+            _ => "",
+        };
+        format!("{} limits{weak}", crate::figures::clean(limit.name()))
     };
     Some(match verdicts.len() {
         1 => said,
@@ -379,4 +388,53 @@ fn limit(runs: &[&Run]) -> Option<String> {
         }
         all => format!("{said} ({count} of {all} runs agree)"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::story::story;
+    use linerate_model::run::Run;
+    use serde_json::json;
+
+    fn trial(index: u32, direction: &str) -> serde_json::Value {
+        json!({
+            "index": index, "transport": "tcp", "direction": direction, "valid": true,
+            "work": "byte-stream", "origin": "imported", "duration_s": 10.0,
+            "received_bps": 90_000_000, "rounding": {}
+        })
+    }
+
+    /// The sentence on traffic both ways of which this is said.
+    fn sentence(claim: &str, evidence: &str) -> String {
+        let run: Run = serde_json::from_value(json!({
+            "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
+            "tool": {"name": "iperf3"}, "config": {},
+            "trials": [trial(0, "forward"), trial(1, "reverse")],
+            "verdict": {
+                "limit": "link", "limit_name": "the link's rate", "side": null, "share_ratio": null,
+                "confidence": "weak", "claim": claim, "evidence": [evidence]
+            }
+        }))
+        .unwrap();
+        story(&[run]).sentence
+    }
+
+    #[test]
+    fn a_weak_limit_of_one_direction_is_said_of_that_one_and_as_weak() {
+        let one = sentence(
+            "Forward: The link probably limits: 90 Mbit/s.",
+            "Reverse: What limits at 90 Mbit/s is not known.",
+        );
+        assert_eq!(
+            one.matches("link's rate limits (weak: hints only)").count(),
+            1,
+            "{one}"
+        );
+        assert!(!one.contains("both ways"), "{one}");
+        let both = sentence(
+            "Forward: The link probably limits: 90 Mbit/s.",
+            "Reverse: The link probably limits: 91 Mbit/s.",
+        );
+        assert!(both.contains("(weak: hints only), both ways"), "{both}");
+    }
 }

@@ -75,17 +75,17 @@ fn of_one(run: &Run) -> Vec<String> {
 
 /// Every direction's first figure, or that of every load, with what it is up to the first comma.
 fn of_headlines(all: &[Headline], of_loads: bool) -> String {
-    let brief = |line: &Headline| {
-        let what = line.about.split(',').next().unwrap_or_default();
-        let way = line
-            .about
-            .rsplit(", ")
-            .next()
-            .filter(|way| way.contains('→'));
-        let way = way.map_or_else(String::new, |way| format!(" {way}"));
-        format!("{} {what}{way}", line.figure)
+    let way = |line: &Headline| {
+        let last = line.rest.rsplit(", ").next();
+        // What stands in brackets names a trial.
+        let last = last.filter(|way| way.contains('→') && !way.contains('('));
+        last.map(str::to_owned)
     };
-    let named: Vec<_> = all.iter().filter(|line| line.about.contains('→')).collect();
+    let brief = |line: &Headline| {
+        let way = way(line).map_or_else(String::new, |way| format!(" {way}"));
+        format!("{} {}{way}", line.figure, line.what)
+    };
+    let named: Vec<_> = all.iter().filter(|line| way(line).is_some()).collect();
     match (all, named.as_slice()) {
         ([], _) => "no result".to_owned(),
         (_, [first, .., last]) => format!("{} and {}", brief(first), brief(last)),

@@ -107,7 +107,7 @@ fn body_results(paper: &mut Paper, run: &Run) {
     let said = results.iter();
     paper.rows(
         "result",
-        said.map(|one| format!("{} {}", one.figure, one.about)),
+        said.map(|one| format!("{} {}", one.figure, one.about())),
     );
 }
 
