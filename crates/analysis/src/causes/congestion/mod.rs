@@ -262,7 +262,9 @@ fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> Rul
     let rises = rises_with_window(windows);
     // Any window over any rate is some time: only a sign tells that it is what limits.
     let follows = effect.is_some_and(WindowEffect::is_limit);
-    if !(growing || rises || follows || sent_again(evidence)) {
+    // Of losses alone a full link has as many: they tell where the window is known to be full.
+    let is_full = windows.iter().any(|w| w.use_at_recorded_rtt().is_some());
+    if !(growing || rises || follows || is_full && sent_again(evidence)) {
         return not_recorded(&[Need::Delay, Need::Chronographs]);
     }
     let mut claim = format!(

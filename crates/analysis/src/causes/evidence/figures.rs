@@ -91,6 +91,8 @@ pub(in crate::causes) struct Plateau {
     pub(in crate::causes) lowest: f64,
     /// Lowest stressed load.
     pub(in crate::causes) from: f64,
+    /// Lowest stressed load above the highest received rate; the lowest stressed one if there is none.
+    pub(in crate::causes) beyond: f64,
     /// Highest stressed load.
     pub(in crate::causes) to: f64,
     /// Received rate at the highest load.
@@ -109,12 +111,16 @@ impl Plateau {
         let all: Vec<(f64, f64)> = evidence.trials().iter().filter_map(point).collect();
         let peak = all.iter().max_by(by_rate)?;
         let last = stressed.iter().max_by(by_load)?;
+        let from = stressed.iter().min_by(by_load)?.0;
+        let mut beyond = stressed.clone();
+        beyond.retain(|(load, _)| *load > peak.1);
         Some(Self {
             flat: flatness(evidence, peak.1),
             peak: peak.1,
             peak_load: peak.0,
             lowest: stressed.iter().min_by(by_rate)?.1,
-            from: stressed.iter().min_by(by_load)?.0,
+            from,
+            beyond: beyond.iter().min_by(by_load).map_or(from, |one| one.0),
             to: last.0,
             last: last.1,
         })

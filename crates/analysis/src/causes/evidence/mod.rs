@@ -11,6 +11,7 @@ mod tcp;
 mod window;
 
 use crate::thresholds::load::{ABOVE_BOUND, SHORT_RATIO};
+use crate::thresholds::outcome::LITTLE;
 pub(super) use bucket::Bucket;
 pub(crate) use bucket::has_bucket;
 pub(super) use cpu::Cpu;
@@ -27,7 +28,7 @@ pub(super) use window::WindowEffect;
 pub(crate) use needs::{Need, link_speed};
 
 use crate::causes::{own_shaper, words};
-use crate::readings::{mean, streams};
+use crate::readings::{is_within_veth, mean, streams};
 use linerate_model::run::{BoundedBy, Finding, GoalResult, Run, RunKind, TcpSummary, Trial};
 use linerate_model::signals::IP_REASM_FAILS;
 use linerate_model::spec::{Direction, Side, Transport, WaitMode};
@@ -154,6 +155,11 @@ impl<'a> Evidence<'a> {
     pub(super) fn spins(&self) -> bool {
         let test = self.run.config.test();
         test.is_some_and(|test| test.wait == WaitMode::Spin)
+    }
+
+    /// Whether both hosts are joined by one veth, in every trial.
+    pub(super) fn is_within_veth(&self) -> bool {
+        !self.trials.is_empty() && self.trials.iter().all(|trial| is_within_veth(trial))
     }
 
     /// Whether a shaper of the sender's own host kept this direction at its rate.
@@ -306,6 +312,21 @@ impl<'a> Evidence<'a> {
     pub(super) fn highest_relaxed(&self) -> Option<BitRate> {
         let relaxed = self.relaxed();
         relaxed.iter().filter_map(|trial| trial.intended_load).max()
+    }
+
+    /// The highest load that arrived whole, where every load from some higher one on lost packets; `None` where a lower load
+    /// lost some too, or nothing was lost.
+    pub(super) fn carried_below_loss(&self) -> Option<BitRate> {
+        let loads = |is_whole: bool| {
+            let trials = self.trials.iter().filter(move |trial| {
+                let loss = trial.loss_ratio().map(linerate_model::Ratio::get);
+                loss.is_some_and(|loss| (loss <= LITTLE) == is_whole)
+            });
+            trials.filter_map(|trial| load(trial))
+        };
+        let whole = loads(true).max_by(f64::total_cmp)?;
+        let lossy = loads(false).min_by(f64::total_cmp)?;
+        (whole < lossy).then(|| BitRate::from_f64(whole))
     }
 
     /// What was intended, as a multiple of what arrived, where all trials were made at one load; `None` of a search, whose

@@ -54,10 +54,16 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if let Some(full) = view.full() {
         return CAUSE.found(full);
     }
-    match regime {
+    let outcome = match regime {
         Regime::Sender => view.sender_short(),
         _ if evidence.is_tcp() => view.tcp(),
         _ => view.datagrams(),
+    };
+    match &outcome {
+        RuleOutcome::Found { verdict } if CAUSE.is_in(verdict) && evidence.is_within_veth() => {
+            clear("one veth joins both hosts, and a veth keeps to no rate")
+        }
+        _ => outcome,
     }
 }
 
@@ -100,8 +106,9 @@ impl<'a> View<'a> {
     fn full(&self) -> Option<Case> {
         let (speed, share) = (self.speed?, self.filled()?);
         let claim = format!(
-            "The link limits: {} of L4 payload is {} of its {} with headers and gaps.",
+            "The link limits: {} of L4 payload is {} at L1, with headers and gaps, {} of the link's {}.",
             words::rate(self.carried),
+            words::rate(share * speed),
             words::percent(share),
             words::rate(speed)
         );
@@ -147,7 +154,7 @@ impl<'a> View<'a> {
             Some(plateau) => format!(
                 "{} of L4 payload passed at every load from {} to {}",
                 words::rate(plateau.peak),
-                words::rate(plateau.from),
+                words::rate(plateau.beyond),
                 words::rate(plateau.to)
             ),
             None => format!("{} of L4 payload passed", words::rate(self.carried)),

@@ -5,6 +5,7 @@ use crate::causes::evidence::{LossPlaces, Need, Plateau};
 use crate::causes::own_shaper;
 use crate::causes::{RuleOutcome, clear, not_recorded, words};
 use crate::thresholds::plateau::FAR_RATIO;
+use linerate_model::BitRate;
 use linerate_model::run::{Confidence, Place, Trial};
 
 impl View<'_> {
@@ -90,11 +91,32 @@ impl View<'_> {
             return clear(self.no_plateau());
         }
         let missing = [Need::Ledger, Need::LinkSpeed];
-        if flat == Some(true) || self.is_far_exceeded() {
-            self.nominal_or(&self.passed(flat), &missing)
-        } else {
-            not_recorded(&missing)
+        if flat != Some(true) && !self.is_far_exceeded() {
+            return not_recorded(&missing);
         }
+        match self.evidence.carried_below_loss() {
+            Some(whole) if flat == Some(true) && !self.is_nominal() && !self.falls() => {
+                self.rate_limit(whole)
+            }
+            _ => self.nominal_or(&self.passed(flat), &missing),
+        }
+    }
+
+    fn is_nominal(&self) -> bool {
+        self.evidence.nominal_speed().is_some()
+    }
+
+    fn falls(&self) -> bool {
+        self.plateau.is_some_and(|plateau| plateau.falls())
+    }
+
+    /// A rate that all higher loads get and a lower one does not reach, where nothing tells whose it is.
+    fn rate_limit(&self, whole: BitRate) -> RuleOutcome {
+        let claim = format!(
+            "A rate limit behind the sender, probably the link's or a shaper's: {}, and {whole} arrived whole. A receiver that reads no faster looks the same in a log.",
+            self.passed(Some(true))
+        );
+        CAUSE.found(self.case(Some(1.0), Confidence::Weak, claim))
     }
 }
 

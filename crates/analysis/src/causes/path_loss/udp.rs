@@ -5,6 +5,7 @@ use crate::causes::evidence::{Bucket, Delays, Evidence, LossPlaces, Need, Overlo
 use crate::causes::{
     Case, RuleOutcome, clear, not_evaluated, not_recorded, proof_from, supported_if, words,
 };
+use crate::thresholds::plateau::{FLAT_MOST, SPAN_RATIO};
 use linerate_model::PacketCount;
 use linerate_model::run::{
     Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity, Trial,
@@ -92,6 +93,15 @@ impl Loss {
         let p = self.ratio();
         (p * (1.0 - p) / PacketCount::new(self.sent.max(1)).as_f64()).sqrt()
     }
+
+    /// Whether `other` is the same loss: the ratios differ by chance, or by less than a factor of two while what remains of
+    /// the packets, and so the rate, is the same share of the load.
+    fn is_like(self, other: Self) -> bool {
+        let (a, b) = (self.ratio(), other.ratio());
+        let apart = (a - b).abs();
+        let by_chance = apart <= 3.0 * self.error().hypot(other.error());
+        by_chance || apart <= a.max(b) / 2.0 && apart <= (1.0 - a.min(b)) * FLAT_MOST
+    }
 }
 
 /// The ledger, when it shows that the network lost next to nothing.
@@ -102,6 +112,27 @@ fn elsewhere(evidence: &Evidence<'_>) -> Option<LossPlaces> {
 
 /// Fewer lost packets than these cannot tell one loss ratio from another.
 const FEWEST_LOST: u64 = 10;
+/// Loads up to the highest at which a loss is the same span at least this factor, else load may have made all of it.
+const LEAST_SPAN: f64 = 2.0;
+
+/// What was lost at one load.
+struct AtLoad {
+    load: f64,
+    loss: Loss,
+}
+
+/// The trials by their loads, in rising order; loads that are closer than two measurements of one are one load.
+fn by_load(evidence: &Evidence<'_>) -> Vec<AtLoad> {
+    let mut trials: Vec<&Trial> = evidence.trials().to_vec();
+    trials.retain(|trial| load(trial).is_some());
+    trials.sort_by(|a, b| load(a).unwrap_or(0.0).total_cmp(&load(b).unwrap_or(0.0)));
+    let is_same = |a: &&Trial, b: &&Trial| load(b) <= load(a).map(|load| load * SPAN_RATIO);
+    let groups = trials.chunk_by(is_same).map(|group| AtLoad {
+        load: group.iter().filter_map(|t| load(t)).fold(0.0, f64::max),
+        loss: Loss::of(group.iter().copied()),
+    });
+    groups.collect()
+}
 
 fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     let Some(best) = evidence.highest_rate(|trial| trial.received_rate) else {
@@ -135,17 +166,24 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     if low.lost == 0 || low.ratio() < high.ratio() / 100.0 {
         return clear(claim);
     }
-    let apart = (low.ratio() - high.ratio()).abs();
-    let chance = 3.0 * low.error().hypot(high.error());
-    let equal = apart <= chance.max(high.ratio() / 2.0);
+    let loads = by_load(evidence);
+    let alike = loads.iter().take_while(|at| low.is_like(at.loss)).count();
+    if alike < loads.len() && !spans(&loads[..alike]) {
+        return clear(format!("the loss depends on the load: {claim}"));
+    }
     // What load adds on top is another rule's; the base explains its part of all that was lost.
     let base = low.ratio() * PacketCount::new(all.sent).as_f64();
     let share = (base / PacketCount::new(all.lost).as_f64()).min(1.0);
-    if !equal && share < 0.1 {
+    if alike < loads.len() && share < 0.1 {
         return clear(claim);
     }
-    let confidence = supported_if(equal && low.lost >= FEWEST_LOST);
+    let confidence = supported_if(alike == loads.len() && low.lost >= FEWEST_LOST);
     found(confidence, Some(share), all, &claim)
+}
+
+/// Whether the highest of `loads` is a multiple of the lowest.
+fn spans(loads: &[AtLoad]) -> bool {
+    matches!(loads, [lowest, .., highest] if highest.load >= lowest.load * LEAST_SPAN)
 }
 
 fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {

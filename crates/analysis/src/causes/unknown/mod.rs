@@ -34,8 +34,20 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
                 Vec::new(),
                 evidence,
             ),
-            Regime::Nothing | Regime::Unpaced => case(None, unpaced(evidence), Vec::new(), evidence),
+            Regime::Nothing | Regime::Unpaced => case(None, unpaced(evidence), again(evidence), evidence),
         }
+}
+
+/// What was sent again, which tells no full link from a lossy path, nor that either is what limits.
+fn again(evidence: &Evidence<'_>) -> Vec<String> {
+    let again = evidence.sent_again().filter(|again| *again > 0);
+    let said = again.map(|again| {
+        format!(
+            "{} segments were sent again: a full link drops as a lossy path does, and RTT under load and at rest would tell.",
+            words::count(again)
+        )
+    });
+    said.into_iter().collect()
 }
 
 /// What a byte stream tells without counters: at least whether its window is what limits.
@@ -96,10 +108,15 @@ fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
                 placed.source(Place::Unknown)
             )
         });
+        let bounds = evidence
+            .carried_below_loss()
+            .map_or_else(String::new, |whole| {
+                format!("{whole} arrived whole; above it, ")
+            });
         return case(
             None,
             format!(
-                "The limit lies behind the sender: {} of L4 payload arrived and up to {} of the packets were lost; where is not recorded.",
+                "The limit lies behind the sender: {bounds}{} of L4 payload arrived at most and up to {} of the packets were lost; where is not recorded.",
                 words::rate(evidence.carried()),
                 words::percent(highest)
             ),
@@ -110,7 +127,7 @@ fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
     let carried = evidence.highest_relaxed();
     let fine = carried.map_or_else(String::new, |load| format!("{load} arrives whole, but "));
     let claim = format!(
-        "The receiver limits: {fine}at most {} arrives, and only {} when {} is intended, with {} of the packets lost; its CPU or its socket, the log does not tell.",
+        "Probably the receiver limits: {fine}at most {} arrives, and only {} when {} is intended, with {} of the packets lost; its CPU or its socket, the log does not tell.",
         words::rate(falling.peak),
         words::rate(falling.last),
         words::rate(falling.to),
