@@ -7,7 +7,8 @@ use crate::causes::{
     self, Cause, Evidence, device, open_connections, other_programs, outage, policer, tool,
 };
 use crate::diagnosis;
-use crate::outage::without;
+use crate::outage::{share_of_time, without};
+use linerate_model::Ratio;
 use linerate_model::run::{Confidence, Finding, RuleOutcome, Run, Verdict};
 use linerate_model::spec::Direction;
 
@@ -100,7 +101,7 @@ fn take_what_explains_most(draft: &mut Draft<'_>) {
     draft.verdict = best.unwrap_or_else(|| unexamined(&draft.findings));
 }
 
-/// Share of the loss, or of a byte stream's time, from which on an outage is what a run shows before all else.
+/// Share of the loss, or of the time where nothing tells of loss, from which on an outage is what a run shows before all else.
 const OUTAGE_SHARE: f64 = 0.1;
 
 /// The outage that was found, if any.
@@ -117,9 +118,9 @@ fn put_outage_first(draft: &mut Draft<'_>) {
     let Some(found) = found_outage(draft).cloned() else {
         return;
     };
-    let is_large = found
-        .share_ratio
-        .is_some_and(|share| share.get() >= OUTAGE_SHARE);
+    let share = found.share_ratio.map(Ratio::get);
+    let is_large =
+        share.unwrap_or_else(|| share_of_time(draft.whole, draft.direction)) >= OUTAGE_SHARE;
     if !is_large && limits(&draft.verdict) == 2 {
         return;
     }
@@ -231,12 +232,7 @@ pub fn diagnose(run: &Run) -> (Verdict, Vec<Finding>) {
     let each = directions.into_iter().map(|direction| {
         let (mut verdict, findings) = one_way(run, direction);
         if several {
-            let way = match direction {
-                Direction::Forward => "Forward: ",
-                Direction::Reverse => "Reverse: ",
-                Direction::Duplex => "Both ways: ",
-            };
-            verdict.claim.insert_str(0, way);
+            verdict.name_direction(direction);
         }
         (verdict, findings)
     });
@@ -310,7 +306,7 @@ fn score(verdict: &Verdict) -> f64 {
         Confidence::Weak => 0.5,
         Confidence::Supported | Confidence::Confirmed => 1.0,
     };
-    certainty * verdict.share_ratio.map_or(0.5, linerate_model::Ratio::get)
+    certainty * verdict.share_ratio.map_or(0.5, Ratio::get)
 }
 
 /// When not even `unknown` could be examined.
@@ -322,11 +318,7 @@ fn unexamined(findings: &[Finding]) -> Verdict {
             _ => None,
         });
     let missing: Vec<String> = missing.collect();
-    let claim = format!(
-        "Bottleneck not identified: {} of {} rules lack what they need.",
-        missing.len(),
-        findings.len()
-    );
+    let claim = "Bottleneck not identified: the run records neither rates nor losses that would tell. Measure with linerate at both ends, which records counters and CPU time too.".to_owned();
     causes::undecided(claim, missing)
 }
 
