@@ -93,14 +93,14 @@ impl Shortfall {
                 load(upper)
             ),
             (Some(lower), None, _) if result.upper_bound.is_some() => format!(
-                "{} meets it, and the sender offered at most {}",
+                "the bound lies at {} or above, and the sender offered at most {}",
                 load(lower),
                 result.upper_bound.map_or_else(String::new, load)
             ),
             (lower, None, _) if self.missed.is_some() && result.upper_bound.is_none() => {
                 let met = lower.map_or_else(
                     || "no load is known to meet it".to_owned(),
-                    |lower| format!("{} meets it", load(lower)),
+                    |lower| format!("the bound lies at {} or above", load(lower)),
                 );
                 let missed = self.missed.map_or_else(String::new, load);
                 format!(
@@ -109,7 +109,7 @@ impl Shortfall {
                 )
             }
             (Some(lower), ..) => format!(
-                "{} meets it, and no load above is known to miss it",
+                "the bound lies at {} or above: no load above is known to miss it",
                 load(lower)
             ),
             (None, Some(upper), _) => format!("no load below {} is known to meet it", load(upper)),

@@ -98,7 +98,7 @@ fn around_bounds(curve: &LoadCurve<'_>) -> Option<(f64, f64, String)> {
     let high = bounds.iter().copied().max_by(f64::total_cmp)?;
     let goals = curve.goals.iter().map(|goal| {
         let name = goal_name(goal);
-        format!("with {name}, at {}", super::by_load::bounds(goal))
+        format!("with {name}, {}", super::by_load::bounds(goal))
     });
     let names: Vec<_> = goals.collect();
     let caption = format!("Saturation: {}.", names.join("; "));

@@ -153,7 +153,7 @@ fn of_one(add: &mut Add<'_>, run: &Run) {
     add(0, &|paper| invalid(paper, run));
     add(3, &|paper| cautions(paper, run));
     if let Some(verdict) = verdict {
-        add(2, &|paper| advice(paper, verdict));
+        add(2, &|paper| advice(paper, run, verdict));
         for (index, evidence) in verdict.evidence.iter().enumerate() {
             let rank = if index == 0 { 5 } else { 8 };
             add(rank, &|paper| {
@@ -217,7 +217,7 @@ fn notes(paper: &mut Paper, run: &Run) {
 }
 
 /// What would confirm the verdict, or what an experiment showed.
-fn advice(paper: &mut Paper, verdict: &Verdict) {
+fn advice(paper: &mut Paper, run: &Run, verdict: &Verdict) {
     let Some(experiment) = &verdict.experiment else {
         return;
     };
@@ -226,7 +226,8 @@ fn advice(paper: &mut Paper, verdict: &Verdict) {
         paper.row("next", &text);
         return;
     }
-    let hint = if is_open(experiment) {
+    // Nobody can repeat a log.
+    let hint = if is_open(experiment) && run.source.is_none() {
         " (`--prove` runs this experiment)"
     } else {
         ""
