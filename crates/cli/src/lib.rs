@@ -53,6 +53,12 @@ fn explain(refused: clap::Error) -> ExitCode {
         terminal::error(&failure.message);
         return failure.code;
     }
+    if refused.kind() == clap::error::ErrorKind::InvalidSubcommand
+        && words.first().is_some_and(|word| word == "version")
+    {
+        terminal::error("linerate has no command `version`: say `linerate --version`");
+        return ExitCode::Usage;
+    }
     let mut known = programs::add_to(Cli::command(), &programs);
     let again = known.try_get_matches_from_mut(env::args_os());
     let refused = again.err().unwrap_or(refused);
