@@ -44,6 +44,8 @@ pub(crate) enum Doing {
     Pausing,
     /// It waited for the receiver, whose application did not read.
     Waiting,
+    /// What it sent was not lost: it was sent late, or read late.
+    Late,
     /// It, or the receiver, waited for a core.
     Starved,
     /// It is not known.
@@ -142,7 +144,8 @@ pub(crate) fn find(trial: &Trial) -> Vec<Outage> {
         }
     });
     // Only what was lost shows that a path was gone when the user ended the test.
-    let is_shown = |outage: &Outage| outage.sender != Doing::Unknown || !outage.is_of_end(trial);
+    let is_idle = |outage: &Outage| matches!(outage.sender, Doing::Late | Doing::Unknown);
+    let is_shown = |outage: &Outage| !is_idle(outage) || !outage.is_of_end(trial);
     outages.filter(is_shown).collect()
 }
 

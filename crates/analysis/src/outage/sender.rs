@@ -12,12 +12,12 @@ use std::time::Duration;
 pub(super) fn doing(trial: &Trial, outage: Outage) -> Doing {
     match trial.transport {
         Transport::Tcp => unless_starved(trial, outage, of_bytes(trial, outage)),
-        // Where its datagrams were lost tells whether an end was held up.
         Transport::Udp => of_datagrams(trial, outage),
     }
 }
 
-/// `doing` of a byte stream, which loses nothing where a thread waits for a core, and is as silent.
+/// `doing`, unless a thread that waited for a core may be why: a byte stream then loses nothing and is as silent, and of
+/// datagrams those are lost that no buffer holds meanwhile.
 fn unless_starved(trial: &Trial, outage: Outage, doing: Doing) -> Doing {
     let sides = [Side::Sender, Side::Receiver];
     let waits = sides.map(|side| CoreWait::in_outage(trial, side, outage));
@@ -122,26 +122,32 @@ fn rounded_up(packets: f64) -> u64 {
 const MOST: f64 = 0.5;
 
 fn of_datagrams(trial: &Trial, outage: Outage) -> Doing {
-    let at_socket = trial
-        .ledger()
-        .iter()
-        .filter(|entry| matches!(entry.place, Place::ReceiverSocket | Place::ReceiverBacklog));
-    let unread = at_socket
-        .map(|entry| entry.packets.get())
-        .fold(0, u64::saturating_add);
+    let at = |places: &[Place]| {
+        let entries = trial.ledger().iter();
+        entries
+            .filter(|entry| places.contains(&entry.place))
+            .map(|entry| entry.packets.get())
+            .fold(0, u64::saturating_add)
+    };
+    let unread = at(&[Place::ReceiverSocket, Place::ReceiverBacklog]);
+    let on_path = at(&[Place::Network]);
     // All that was lost in the whole trial says nothing of a time in which nothing was sent.
     let lost = match outage.lost {
         None if !is_pausing(trial, outage) => all_lost(trial),
         lost => lost,
     };
     let expected = due(trial, outage.start, outage.end).unwrap_or(0.0) * MOST;
+    let has_no_way = unreachable(trial) >= LEAST_UNREACHABLE;
     let is_lost = |lost: u64| lost > 0 && PacketCount::new(lost).as_f64() >= expected;
     match lost {
         Some(lost) if is_lost(lost) && unread >= lost => Doing::Waiting,
-        Some(lost) if is_lost(lost) => Doing::Sending,
-        _ if !is_pausing(trial, outage) => Doing::Unknown,
-        _ if unreachable(trial) >= LEAST_UNREACHABLE => Doing::CutOff,
-        _ => Doing::Pausing,
+        Some(lost) if is_lost(lost) && on_path >= lost => Doing::Sending,
+        Some(lost) if is_lost(lost) => unless_starved(trial, outage, Doing::Sending),
+        _ if has_no_way && (lost.is_some() || is_pausing(trial, outage)) => Doing::CutOff,
+        _ if is_pausing(trial, outage) => Doing::Pausing,
+        // Who pauses at the end of a trial records no silence, and a reader that does not run has no arrivals.
+        Some(_) => Doing::Late,
+        None => unless_starved(trial, outage, Doing::Unknown),
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::assemble::{self, tests::report};
 use linerate_model::BitRate;
-use linerate_model::run::{Packets, Run};
+use linerate_model::run::{LedgerEntry, Packets, Place, Run};
 use linerate_model::sample::{EndpointReport, ErrorCount, IntervalCount, Silence};
 use linerate_model::spec::{Direction, Pace, TestSpec};
 
@@ -294,4 +294,61 @@ fn the_silence_that_a_user_ends_a_trial_with_is_an_outage_only_if_something_was_
     let mut lost = datagrams(6..8);
     lost.measured_mut().unwrap().end = TrialEnd::User;
     assert_eq!(only(&lost).sender, Doing::Sending);
+}
+
+/// A host so busy that neither end runs at the end of a trial: nothing is counted then, nothing is lost.
+#[test]
+fn a_silence_in_which_nothing_was_lost_is_no_outage() {
+    let mut trial = datagrams(6..8);
+    trial.counts_mut().unwrap().packets = Some(Packets {
+        sent: Some(PacketCount::new(600)),
+        received: Some(PacketCount::new(600)),
+        lost: Some(PacketCount::new(0)),
+        ..Packets::default()
+    });
+    let outage = only(&trial);
+    assert_eq!(outage.sender, Doing::Late);
+    assert!(!outage.is_of_path());
+    // What could not be sent for want of a way comes to nothing too.
+    let sender = &mut trial.measured_mut().unwrap().raw[0].streams[0];
+    sender.errors.push(ErrorCount {
+        operation: "sendmmsg".to_owned(),
+        errno: "ENODEV".to_owned(),
+        count: 900,
+    });
+    assert_eq!(only(&trial).sender, Doing::CutOff);
+}
+
+/// Three of eight seconds of datagrams are lost before a receiver that waited for a core for `waited` of the time.
+fn datagrams_beside_others(waited: f64, place: Place) -> Doing {
+    let mut trial = datagrams(2..5);
+    trial.cpu = serde_json::from_value(serde_json::json!({"receiver": {
+        "host_ratio": 1.0, "softirq_ratio": 0.1, "cores": [1.0, 1.0], "thread_ratio": 0.1, "run_delay_ratio": waited
+    }}))
+    .unwrap();
+    let TrialWork::Datagrams(result) = &mut trial.work else {
+        panic!("they are datagrams");
+    };
+    result.ledger = vec![LedgerEntry {
+        place,
+        packets: PacketCount::new(300),
+        source: String::new(),
+    }];
+    only(&trial).sender
+}
+
+#[test]
+fn datagrams_that_no_end_counted_while_a_thread_waited_show_no_outage() {
+    assert_eq!(datagrams_beside_others(0.8, Place::Unknown), Doing::Starved);
+    assert_eq!(
+        datagrams_beside_others(0.25, Place::Unknown),
+        Doing::Unknown
+    );
+    assert_eq!(datagrams_beside_others(0.1, Place::Unknown), Doing::Sending);
+    // Between the interfaces no thread of the test has to run.
+    assert_eq!(datagrams_beside_others(0.8, Place::Network), Doing::Sending);
+    assert_eq!(
+        datagrams_beside_others(0.8, Place::ReceiverSocket),
+        Doing::Waiting
+    );
 }

@@ -57,6 +57,7 @@ fn because<'a>(mut all: impl Iterator<Item = &'a Outage>) -> String {
         |silence| match silence.sender {
             Doing::Waiting => format!("the receiver read nothing {silence}, though packets came"),
             Doing::Starved => format!("a traffic thread waited for a core {silence}"),
+            Doing::Late => format!("nothing that was sent {silence} was lost: it came late"),
             _ => format!("the sender sent nothing {silence}"),
         },
     )
