@@ -9,14 +9,8 @@ use std::time::Duration;
 /// The run with those of its trials in `direction` that had an outage of the path as they were in the rest of their time;
 /// `None` if none had.
 pub(crate) fn without(run: &Run, direction: Direction) -> Option<Run> {
-    let of_path = |trial: &Trial| -> Vec<Outage> {
-        let here = trial.direction == direction;
-        let all = if here { find(trial) } else { Vec::new() };
-        all.into_iter()
-            .filter(|outage| outage.is_of_path())
-            .collect()
-    };
-    let outages: Vec<Vec<Outage>> = run.trials.iter().map(of_path).collect();
+    let in_direction = |trial| of_path(trial, direction);
+    let outages: Vec<Vec<Outage>> = run.trials.iter().map(in_direction).collect();
     if outages.iter().all(Vec::is_empty) {
         return None;
     }
@@ -29,16 +23,25 @@ pub(crate) fn without(run: &Run, direction: Direction) -> Option<Run> {
     Some(rest)
 }
 
-/// Share of the time of the trials in `direction` in which the path let nothing through.
+/// The outages of the path in `trial`, if it went in `direction`.
+fn of_path(trial: &Trial, direction: Direction) -> Vec<Outage> {
+    let here = trial.direction == direction;
+    let mut all = if here { find(trial) } else { Vec::new() };
+    all.retain(|outage| outage.is_of_path());
+    all
+}
+
+/// The share that outages of the path had of the time of all trials in `direction`.
 pub(crate) fn share_of_time(run: &Run, direction: Direction) -> f64 {
-    let here = || {
-        run.trials
-            .iter()
-            .filter(|trial| trial.direction == direction)
-    };
-    let outages = here().flat_map(find).filter(|outage| outage.is_of_path());
-    let silent: Duration = outages.map(Outage::length).sum();
-    let whole: Duration = here().filter_map(|trial| trial.duration).sum();
+    let here = run
+        .trials
+        .iter()
+        .filter(|trial| trial.direction == direction);
+    let whole: Duration = here.clone().filter_map(|trial| trial.duration).sum();
+    let silent: Duration = here
+        .flat_map(|trial| of_path(trial, direction))
+        .map(Outage::length)
+        .sum();
     silent.as_secs_f64() / whole.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
