@@ -31,7 +31,7 @@ pub(super) fn rate(trial: &Trial, payload_rate: f64) -> Option<Rate> {
     })
 }
 
-/// Whether `suspect` is a shaper whose rate is known, and was reached in no test, with what others sent through it, and which
+/// Whether `suspect` is a shaper where there is no queue, or one whose rate is known, and was reached in no test, with what others sent through it, and which
 /// dropped nothing, nor made the sender wait for room: it only delayed.
 pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     let (run, limited) = (seen.run, seen.limited);
@@ -40,7 +40,14 @@ pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool
     let mut all = [limited, seen.shown].into_iter().chain(probes);
     let only_delays =
         |trial| is_below(run, trial) && dropped_none(trial) && !holds_up_sender(trial);
-    *suspect == own_shaper::CAUSE && all.all(only_delays)
+    *suspect == own_shaper::CAUSE && (has_no_queue(run, limited) || all.all(only_delays))
+}
+
+/// Whether the sender's interface is known to have no queue, in which nothing can be held back.
+fn has_no_queue(run: &Run, trial: &Trial) -> bool {
+    let host = run.host_of(trial.direction, Side::Sender);
+    let kind = host.and_then(|host| host.facts.queueing_discipline.as_deref());
+    kind == Some("noqueue") && !is_held_back(trial)
 }
 
 /// Whether it made a sender of datagrams wait for room in its socket: its queue was never empty, whatever rate it kept. A

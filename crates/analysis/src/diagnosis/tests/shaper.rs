@@ -4,6 +4,8 @@ use super::{left_by, run, trial};
 use crate::causes::{Weighed, own_shaper};
 use crate::diagnosis::shaper::{is_below, speaks_against};
 use linerate_model::run::{Run, Trial};
+use linerate_model::signals::QDISC_OVERLIMITS;
+use linerate_model::spec::Side;
 use serde_json::json;
 
 /// TCP at so many Mbit/s behind a shaper of 300 Mbit/s that held packets back, and dropped so many.
@@ -79,4 +81,23 @@ fn a_shaper_that_drops_below_its_rate_is_not_said_to_keep_it() {
         "{}",
         said(178.2)
     );
+}
+
+#[test]
+fn an_interface_without_a_queue_holds_nothing_back() {
+    let is_open = |kind: &str, held: u64| {
+        let (mut run, mut trial) = shaped(285.0, 0);
+        run.hosts[0].facts.queueing_discipline = Some(kind.to_owned());
+        run.hosts[0].facts.queueing_discipline_rate_bps = None;
+        let counters = &mut trial.measured_mut().unwrap().counters;
+        counters
+            .get_mut(&Side::Sender)
+            .unwrap()
+            .insert(QDISC_OVERLIMITS.to_owned(), held);
+        left_by(speaks_against, &run, &trial).contains(&"own-shaper")
+    };
+    assert!(!is_open("noqueue", 0));
+    // Another interface of the host has one.
+    assert!(is_open("noqueue", 900));
+    assert!(is_open("htb", 0));
 }
