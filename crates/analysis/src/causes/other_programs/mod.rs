@@ -1,8 +1,12 @@
 //! Other programs: what a traffic thread lacked of its host's CPU, they took.
 
 use super::evidence::Evidence;
-use super::{Cause, receiver_cpu, receiver_socket, sender_app, sender_cpu, tool, words};
-use crate::readings::{are_apart, others_share, throttled_share};
+use super::{
+    Cause, receiver_app, receiver_cpu, receiver_socket, sender_app, sender_cpu, tool, undecided,
+    words,
+};
+use crate::readings::{are_apart, others_share, throttled_share, used_share};
+use crate::thresholds::contention::{FULL, TAKEN};
 use crate::thresholds::cpu::{HOT, LEAST_WAIT, THROTTLED};
 use crate::thresholds::exclusion::LEAST_GAIN;
 use crate::thresholds::others::{LEAST_CORES, SAID};
@@ -28,10 +32,18 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
         return;
     }
     let evidence = Evidence::new(run, direction, &[]);
-    if let Some((side, judge)) = suspect(verdict)
-        && let Some(held_up) = HeldUp::from_evidence(run, &evidence, side)
-    {
-        judge(&held_up, verdict);
+    if let Some((side, judge)) = suspect(verdict) {
+        if let Some(held_up) = HeldUp::from_evidence(run, &evidence, side) {
+            judge(&held_up, verdict);
+        } else if let Some(used) = unseen(run, &evidence, side) {
+            let seen = format!(
+                "Other programs used {} of the {}'s host, and may run beside the {side}, which tells nothing of its thread.",
+                words::percent(used),
+                side.other().as_str(),
+                side = side.as_str(),
+            );
+            doubt(verdict, seen);
+        }
     }
     // Of one host that both ends see one figure is said.
     let is_named = verdict.limit == CAUSE.limit();
@@ -52,17 +64,37 @@ type Judge = fn(&HeldUp, &mut Verdict);
 /// The host whose programs may be behind what a verdict blames, and how that is judged.
 fn suspect(verdict: &Verdict) -> Option<(Side, Judge)> {
     let is = |cause: &Cause| verdict.limit == cause.limit();
-    if is(&sender_cpu::CAUSE) || is(&tool::CAUSE) && verdict.side == Some(Side::Sender) {
-        Some((Side::Sender, HeldUp::judge))
-    } else if is(&sender_app::CAUSE) {
-        Some((Side::Sender, HeldUp::judge_application))
-    } else if is(&receiver_cpu::CAUSE) {
-        Some((Side::Receiver, HeldUp::judge))
+    let judge: Judge = if is(&sender_cpu::CAUSE) || is(&receiver_cpu::CAUSE) || is(&tool::CAUSE) {
+        HeldUp::judge
+    } else if is(&sender_app::CAUSE) || is(&receiver_app::CAUSE) {
+        HeldUp::judge_application
     } else if is(&receiver_socket::CAUSE) {
-        Some((Side::Receiver, HeldUp::judge_socket))
+        HeldUp::judge_socket
     } else {
-        None
+        return None;
+    };
+    let of_cause = |cause: &&&'static Cause| is(cause);
+    let side = super::ALL
+        .iter()
+        .find(of_cause)
+        .and_then(|cause| cause.side);
+    Some((verdict.side.or(side)?, judge))
+}
+
+/// Share of all cores that other programs took, where they left hardly any to `side`'s thread, if it runs on the host of the
+/// other end, which alone tells; `None` also where its own waits are known.
+fn unseen(run: &Run, evidence: &Evidence<'_>, side: Side) -> Option<f64> {
+    let told = |trial: &Trial| trial.cpu_of(side)?.run_delay_ratio;
+    if evidence.mean(|trial| told(trial).map(Ratio::get)).is_some() {
+        return None;
     }
+    let busy = |trial: &Trial| {
+        let other = trial.cpu_of(side.other())?;
+        (!are_apart(run, trial)).then(|| used_share(other))?
+    };
+    let taken = evidence.mean(|trial| others_share(trial, side.other()))?;
+    let is_full = evidence.mean(busy).is_some_and(|busy| busy >= FULL);
+    (is_full && taken >= TAKEN).then_some(taken)
 }
 
 /// What other programs used, where it is much of a host: of `named`'s, or the one of which they used more.
@@ -101,10 +133,7 @@ fn others(run: &Run, trial: &Trial, side: Side) -> Option<f64> {
 
 /// Share of all cores of `side`'s host that the traffic threads of the other way of a test both ways took.
 fn other_ways_share(run: &Run, trial: &Trial, side: Side) -> f64 {
-    let is_duplex = run
-        .config
-        .test()
-        .is_some_and(|test| test.direction == Direction::Duplex);
+    let is_duplex = is_duplex(run);
     let cores = trial.cpu_of(side).map_or(0, |cpu| cpu.cores.len());
     let cores = u32::try_from(cores).map_or(1.0, f64::from).max(1.0);
     // Who sends on this host one way receives on it the other.
@@ -118,6 +147,12 @@ fn other_ways_share(run: &Run, trial: &Trial, side: Side) -> f64 {
         here.filter_map(|side| other.cpu_of(side)?.thread_cores)
     });
     threads.sum::<f64>() / cores
+}
+
+/// Whether the test was asked to go both ways at once.
+fn is_duplex(run: &Run) -> bool {
+    let test = run.config.test();
+    test.is_some_and(|test| test.direction == Direction::Duplex)
 }
 
 /// A traffic thread that other programs kept from running.
@@ -137,7 +172,9 @@ struct HeldUp {
 enum Others {
     /// Programs that are neither end of the test.
     Programs(f64),
-    /// These, or the far end, which does not tell whether it runs here.
+    /// These and perhaps the far end, which does not tell whether it runs here; they took more than it can.
+    BesideFarEnd(f64),
+    /// These, or the far end alone.
     OrFarEnd(f64),
 }
 
@@ -152,15 +189,25 @@ impl HeldUp {
         let stopped = evidence.mean(|trial| throttled_share(trial, side));
         let told = evidence.mean(|trial| others(run, trial, side));
         let used = told.or_else(|| evidence.mean(|trial| others_share(trial, side)))?;
-        let others = told.map_or(Others::OrFarEnd(used), Others::Programs);
         let cores = evidence.mean(|trial| {
             let count = trial.cpu_of(side)?.cores.len();
             u32::try_from(count).ok().map(f64::from)
         })?;
-        let is_by_others = used * cores >= waited.max(LEAST_CORES);
+        let least = waited.max(LEAST_CORES);
+        let is_by_others = used * cores >= least;
+        // Each stream of a far end that may run here keeps one core busy at most.
+        let far_end = evidence.mean(|trial| Some(trial.streams.map_or(1.0, f64::from)));
+        let far_end = far_end? * if is_duplex(run) { 2.0 } else { 1.0 };
+        let is_beyond = used * cores - far_end >= least;
+        let others = match told {
+            Some(used) => Others::Programs(used),
+            None if is_beyond => Others::BesideFarEnd(used),
+            None => Others::OrFarEnd(used),
+        };
         let would_gain = waited >= LEAST_WAIT.max(ran * (LEAST_GAIN - 1.0)) && ran < HOT;
         let is_stopped = stopped.is_some_and(|stopped| stopped >= THROTTLED);
-        (is_by_others && would_gain && !is_stopped).then_some(Self {
+        let is_stolen = share(|cpu| cpu.steal_ratio).is_some_and(|stolen| stolen >= waited);
+        (is_by_others && would_gain && !is_stopped && !is_stolen).then_some(Self {
             side,
             ran,
             waited,
@@ -172,6 +219,10 @@ impl HeldUp {
     fn judge(&self, verdict: &mut Verdict) {
         match self.others {
             Others::Programs(used) => self.name(verdict, used),
+            Others::BesideFarEnd(used) => {
+                self.name(verdict, used);
+                weaken(verdict);
+            }
             Others::OrFarEnd(used) => self.doubt(verdict, used),
         }
     }
@@ -192,26 +243,28 @@ impl HeldUp {
                 verdict.evidence.insert(0, full.to_owned());
                 self.name(verdict, used);
             }
-            Others::Programs(used) | Others::OrFarEnd(used) => self.doubt(verdict, used),
+            Others::Programs(used) | Others::BesideFarEnd(used) | Others::OrFarEnd(used) => {
+                self.doubt(verdict, used);
+            }
         }
     }
 
-    /// What kept the thread from running is not known, or may have been too little to matter.
+    /// What kept the thread from running is not known, or may have been too little to matter: no verdict but an experiment's
+    /// tells it from what the verdict blames.
     fn doubt(&self, verdict: &mut Verdict, used: f64) {
         let side = self.side.as_str();
-        let whose = match self.others {
+        let or_far_end = match self.others {
             Others::Programs(_) => String::new(),
-            Others::OrFarEnd(_) => format!(", or the far end if it runs on the {side}'s host,"),
+            Others::BesideFarEnd(_) | Others::OrFarEnd(_) => {
+                format!(", or the far end if it runs on the {side}'s host,")
+            }
         };
-        weaken(verdict);
-        verdict.evidence.insert(
-            0,
-            format!(
-                "The {side}'s traffic thread waited for a core {} of the time while other programs{whose} used {} of the {side}'s host.",
-                words::percent(self.waited),
-                words::percent(used)
-            ),
+        let waited = format!(
+            "The {side}'s traffic thread waited for a core {} of the time while other programs{or_far_end} used {} of the {side}'s host.",
+            words::percent(self.waited),
+            words::percent(used)
         );
+        doubt(verdict, waited);
     }
 
     fn name(&self, verdict: &mut Verdict, used: f64) {
@@ -242,6 +295,19 @@ impl HeldUp {
     }
 }
 
+/// Leaves it open whether what a verdict blames limits, or other programs, unless an experiment confirmed it.
+fn doubt(verdict: &mut Verdict, seen: String) {
+    verdict.evidence.insert(0, seen);
+    if verdict.confidence == Confidence::Confirmed {
+        return;
+    }
+    let name = verdict.limit.name();
+    let claim = format!("Bottleneck not identified: most likely {name}, or else other programs.");
+    let mut evidence = std::mem::take(&mut verdict.evidence);
+    evidence.insert(1, std::mem::take(&mut verdict.claim));
+    *verdict = undecided(claim, evidence);
+}
+
 /// Makes a verdict that no experiment confirmed weak.
 fn weaken(verdict: &mut Verdict) {
     if verdict.confidence == Confidence::Supported {
@@ -250,162 +316,4 @@ fn weaken(verdict: &mut Verdict) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::causes;
-    use linerate_model::run::Run;
-    use linerate_model::spec::TestSpec;
-    use serde_json::json;
-
-    /// Share that others took of two cores, of which so much was busy, by a test both ways whose four threads took 0.4 each.
-    fn taken(busy: f64) -> f64 {
-        let side = json!({
-            "host_ratio": busy, "softirq_ratio": 0.0, "cores": [busy, busy], "thread_cores": 0.4, "thread_ratio": 0.4
-        });
-        let one = |direction: &str| {
-            json!({
-                "index": 0, "transport": "tcp", "direction": direction, "valid": true, "work": "byte-stream",
-                "origin": "measured", "received_bps": 900_000_000, "duration_s": 1.0,
-                "cpu": {"sender": side, "receiver": side}
-            })
-        };
-        let test = TestSpec {
-            direction: Direction::Duplex,
-            ..TestSpec::tcp_bulk()
-        };
-        let run: Run = serde_json::from_value(json!({
-            "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
-            "tool": {"name": "linerate"}, "config": {"asked": {"kind": "test", "test": test}},
-            "trials": [one("forward"), one("reverse")]
-        }))
-        .unwrap();
-        others(&run, &run.trials[0], Side::Sender).unwrap()
-    }
-
-    #[test]
-    fn the_other_way_of_a_test_is_no_other_program() {
-        assert!(taken(0.8).abs() < 1e-9);
-        assert!((taken(1.0) - 0.2).abs() < 1e-9);
-    }
-
-    /// How sure it is that a sender's CPU limits which ran a tenth of the time and waited for a core for `waited` of it, beside
-    /// what filled its host, where the far end tells nothing of itself.
-    fn beside_a_silent_far_end(waited: f64) -> (String, Confidence) {
-        let side = json!({
-            "host_ratio": 1.0, "softirq_ratio": 0.0, "cores": [1.0, 1.0], "thread_cores": 0.1, "thread_ratio": 0.1,
-            "run_delay_ratio": waited
-        });
-        let trial = json!({
-            "index": 0, "transport": "tcp", "direction": "forward", "valid": true, "work": "byte-stream",
-            "origin": "measured", "received_bps": 900_000_000, "duration_s": 1.0, "cpu": {"sender": side}
-        });
-        let run: Run = serde_json::from_value(json!({
-            "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
-            "tool": {"name": "linerate"}, "config": {"asked": {"kind": "test", "test": TestSpec::tcp_bulk()}},
-            "trials": [trial]
-        }))
-        .unwrap();
-        let mut verdict = Verdict {
-            limit: sender_cpu::CAUSE.limit(),
-            confidence: Confidence::Supported,
-            ..causes::undecided(String::new(), Vec::new())
-        };
-        apply(&run, Direction::Forward, &mut verdict);
-        (verdict.limit.id().to_owned(), verdict.confidence)
-    }
-
-    /// What becomes of a verdict on `cause` where other programs took what the sender waited for, beside these counters.
-    fn beside_a_niced_build(
-        cause: &'static Cause,
-        counters: &serde_json::Value,
-    ) -> (String, Confidence) {
-        let side = json!({
-            "host_ratio": 0.36, "niced_ratio": 0.62, "softirq_ratio": 0.01, "cores": [0.4, 0.3], "thread_cores": 0.06,
-            "thread_ratio": 0.06, "run_delay_ratio": 0.12
-        });
-        let trial = json!({
-            "index": 0, "transport": "tcp", "direction": "forward", "valid": true, "work": "byte-stream",
-            "origin": "measured", "received_bps": 17_900_000, "duration_s": 1.0,
-            "cpu": {"sender": side, "receiver": side}, "counters": {"sender": counters, "receiver": {}}
-        });
-        let run: Run = serde_json::from_value(json!({
-            "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
-            "tool": {"name": "linerate"}, "config": {}, "trials": [trial]
-        }))
-        .unwrap();
-        let mut verdict = Verdict {
-            limit: cause.limit(),
-            side: cause.side,
-            confidence: Confidence::Supported,
-            ..causes::undecided(String::new(), Vec::new())
-        };
-        apply(&run, Direction::Forward, &mut verdict);
-        (verdict.limit.id().to_owned(), verdict.confidence)
-    }
-
-    #[test]
-    fn a_quota_that_cannot_be_read_may_be_why_a_thread_waited() {
-        let said = |confidence| ("other-programs".to_owned(), confidence);
-        let no_quota = json!({"cgroup.throttled_ns": 0});
-        let known = beside_a_niced_build(&sender_cpu::CAUSE, &no_quota);
-        assert_eq!(known, said(Confidence::Supported));
-        let unknown = beside_a_niced_build(&sender_cpu::CAUSE, &json!({}));
-        assert_eq!(unknown, said(Confidence::Weak));
-    }
-
-    #[test]
-    fn an_application_that_others_keep_from_running_is_not_slow() {
-        let no_quota = json!({"cgroup.throttled_ns": 0});
-        let app = beside_a_niced_build(&sender_app::CAUSE, &no_quota);
-        assert_eq!(app, ("other-programs".to_owned(), Confidence::Weak));
-    }
-
-    /// What is said of a receiver's full socket whose reader waited for a core for `waited` of the time beside others.
-    fn before_a_late_reader(waited: f64) -> (String, Confidence) {
-        let side = |waited: f64| {
-            json!({
-                "host_ratio": 0.4, "niced_ratio": 0.55, "softirq_ratio": 0.05, "cores": [0.4, 0.4], "thread_cores": 0.1,
-                "thread_ratio": 0.1, "run_delay_ratio": waited
-            })
-        };
-        let trial = json!({
-            "index": 0, "transport": "udp", "direction": "forward", "valid": true, "work": "datagrams",
-            "origin": "measured", "received_bps": 300_000_000, "duration_s": 1.0,
-            "cpu": {"sender": side(0.0), "receiver": side(waited)}
-        });
-        let run: Run = serde_json::from_value(json!({
-            "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "udp", "status": "complete",
-            "tool": {"name": "linerate"}, "config": {}, "trials": [trial]
-        }))
-        .unwrap();
-        let mut verdict = Verdict {
-            limit: receiver_socket::CAUSE.limit(),
-            confidence: Confidence::Supported,
-            ..causes::undecided(String::new(), Vec::new())
-        };
-        apply(&run, Direction::Forward, &mut verdict);
-        (verdict.limit.id().to_owned(), verdict.confidence)
-    }
-
-    #[test]
-    fn a_full_socket_before_a_reader_that_others_delay_is_shown_by_nothing() {
-        let said = |limit: &str, confidence| (limit.to_owned(), confidence);
-        let socket = "receiver-socket";
-        assert_eq!(
-            before_a_late_reader(0.3),
-            said("other-programs", Confidence::Weak)
-        );
-        assert_eq!(before_a_late_reader(0.05), said(socket, Confidence::Weak));
-        assert_eq!(
-            before_a_late_reader(0.0),
-            said(socket, Confidence::Supported)
-        );
-    }
-
-    #[test]
-    fn what_may_be_the_far_ends_use_of_a_host_makes_a_verdict_on_its_cpu_weak() {
-        let said = |confidence| ("sender-cpu".to_owned(), confidence);
-        assert_eq!(beside_a_silent_far_end(0.8), said(Confidence::Weak));
-        assert_eq!(beside_a_silent_far_end(0.0), said(Confidence::Supported));
-    }
-}
+mod tests;

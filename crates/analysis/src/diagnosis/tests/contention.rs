@@ -44,8 +44,8 @@ fn on_one_host(cpu: &Value) -> Run {
 }
 
 /// Datagrams of which the sender, whose thread has no time left, sends too few.
-fn starved(taken: f64) -> (Confidence, String) {
-    let mut sender = cpu(taken + 0.25, 0.3);
+fn starved(taken: f64) -> (String, Confidence, String) {
+    let mut sender = cpu((taken + 0.25).min(1.0), 0.3);
     let thread = json!({"thread_ratio": 0.3, "run_delay_ratio": 0.65, "paused_ratio": 0.0, "blocked_ratio": 0.05});
     sender
         .as_object_mut()
@@ -59,18 +59,26 @@ fn starved(taken: f64) -> (Confidence, String) {
     run.trials = vec![made.trial.clone()];
     run.probes = vec![made];
     let (verdict, _) = diagnose(&run);
-    assert_eq!(verdict.limit.id(), "sender-cpu", "{verdict:?}");
-    (verdict.confidence, verdict.evidence.join(" "))
+    let limit = verdict.limit.id().to_owned();
+    (limit, verdict.confidence, verdict.evidence.join(" "))
 }
 
 #[test]
-fn beside_programs_that_take_the_cores_a_verdict_on_a_cpu_is_weak() {
-    let (confidence, says) = starved(0.1);
+fn beside_programs_that_take_the_cores_no_cpu_is_named_for_sure() {
+    let (limit, confidence, says) = starved(0.1);
+    assert_eq!(limit, "sender-cpu");
     assert_eq!(confidence, Confidence::Supported, "{says}");
     assert!(!says.contains("Other programs"), "{says}");
-    let (confidence, says) = starved(0.7);
-    assert_eq!(confidence, Confidence::Weak);
+    // They, or a receiver that tells nothing and may take a core of two, took what the sender waited for.
+    let (limit, confidence, says) = starved(0.7);
+    assert_eq!((limit.as_str(), confidence), ("unknown", Confidence::Weak));
     assert!(says.contains("Other programs left hardly any"), "{says}");
+    // More than that receiver can.
+    let (limit, confidence, _) = starved(0.9);
+    assert_eq!(
+        (limit.as_str(), confidence),
+        ("other-programs", Confidence::Weak)
+    );
 }
 
 #[test]
