@@ -66,7 +66,9 @@ impl Layout {
         });
         let has_checksum = transport.is_some_and(|known: TransportAt| {
             let place = known.checksum_at();
-            let is_left_out = known.kind == Transport::Udp && bytes[place..place + 2] == [0; 2];
+            // Only IPv4 allows a datagram without checksum: in IPv6 it stands for one to be filled in.
+            let is_left_out =
+                known.kind == Transport::Udp && known.is_ipv4 && bytes[place..place + 2] == [0; 2];
             // A sum of 16-bit words over headers and payload: the payload has to begin with a word.
             !is_left_out && (bytes.len() - known.at).is_multiple_of(2)
         });
