@@ -17,6 +17,8 @@ pub(crate) struct Build<'a> {
     pub(crate) lengths: Vec<LengthField>,
     /// First byte of each IPv4 header.
     pub(crate) ipv4: Vec<usize>,
+    /// Places of the source ports of UDP tunnels.
+    pub(crate) tunnel_ports: Vec<usize>,
     flow: &'a Flow,
     way: Way,
 }
@@ -27,6 +29,7 @@ impl<'a> Build<'a> {
             bytes: Vec::new(),
             lengths: Vec::new(),
             ipv4: Vec::new(),
+            tunnel_ports: Vec::new(),
             flow,
             way,
         }

@@ -13,6 +13,7 @@ pub struct Layout {
     lengths: Vec<LengthField>,
     /// First byte of each IPv4 header.
     ipv4: Vec<usize>,
+    tunnel_ports: Vec<usize>,
     transport: Option<TransportAt>,
     /// Whether the transport header has a checksum.
     has_checksum: bool,
@@ -44,6 +45,7 @@ impl Layout {
             bytes: build.bytes,
             lengths: build.lengths,
             ipv4: build.ipv4,
+            tunnel_ports: build.tunnel_ports,
             transport: Some(TransportAt {
                 kind: headers.transport,
                 at,
@@ -76,6 +78,8 @@ impl Layout {
             bytes,
             lengths,
             ipv4,
+            // A template's tunnels have the ports of its own bytes.
+            tunnel_ports: Vec::new(),
             transport,
             has_checksum,
         }
@@ -106,6 +110,12 @@ impl Layout {
     /// Innermost transport header; `None` where what is before the payload is not known as one.
     pub const fn transport(&self) -> Option<TransportAt> {
         self.transport
+    }
+
+    /// Places of the source ports of UDP tunnels, by which routers tell the flows inside apart (ECMP, RFC 7348 §5).
+    /// No checksum covers them.
+    pub fn tunnel_ports(&self) -> &[usize] {
+        &self.tunnel_ports
     }
 
     /// Whether the transport header has a checksum over the payload.

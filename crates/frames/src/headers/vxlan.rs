@@ -11,7 +11,7 @@ pub(super) struct Vxlan;
 
 /// UDP port of VXLAN.
 const PORT: u16 = 4789;
-/// Source port: of the dynamic range, as RFC 7348 recommends, and the same for all frames.
+/// Source port of frames of one flow: of the dynamic range, as RFC 7348 recommends.
 const SOURCE: u16 = 49_153;
 /// The flag of a valid network identifier.
 const VALID: u8 = 0x08;
@@ -88,6 +88,7 @@ impl Header for Tunnel {
     fn write(&self, build: &mut Build<'_>, next: u16) {
         build.ip(build.ends(self.ends), PROTOCOL_UDP);
         // Without checksum, which tunnels may leave out over IPv6 too (RFC 6935).
+        build.tunnel_ports.push(build.bytes.len());
         build.udp([SOURCE, PORT]);
         build.bytes.extend([VALID, 0, 0, 0]);
         build.bytes.extend((self.network << 8).to_be_bytes());

@@ -90,6 +90,8 @@ pub(crate) fn frames_with_any_headers_are_counted_by_every_generator() {
                 ("l4", l4),
                 ("frame-size", bytes),
                 ("generator", generator),
+                // Only the kernel's has several.
+                ("flows", if at == 0 { "100" } else { "1" }),
             ]);
             let about = format!("{headers} {l4} by {generator}");
             assert_exact(&run, bytes.parse().unwrap(), &about);

@@ -66,6 +66,8 @@ pub(super) struct FramePlan {
     pub(super) checksum: Option<ChecksumPlan>,
     /// What differs from flow to flow; `None` where the headers are not known.
     pub(super) flow_places: Option<FlowPlaces>,
+    /// Offsets of the source ports of UDP tunnels, which several flows have of their own too.
+    pub(super) tunnel_ports: Vec<i16>,
     pub(super) flows: Flows,
     /// Whether the frames go from port b to port a.
     pub(super) is_reverse: bool,
@@ -431,9 +433,28 @@ fn flow(asm: &mut Assembler, plan: &FramePlan, places: FlowPlaces) {
     }
     asm.add_register(5, 3);
     asm.add_register(5, 4);
+    tunnel_port(asm, plan);
     let fields = places.addresses.into_iter().chain(places.ports);
     for (register, place) in (1..).zip(fields) {
         put(asm, Width::Half, place, register);
+    }
+}
+
+/// Writes the source port of tunnels: of the dynamic range, a function of the flow's fields in registers 1 to 4 that is
+/// the same both ways. Register 0 is lost.
+fn tunnel_port(asm: &mut Assembler, plan: &FramePlan) {
+    if plan.tunnel_ports.is_empty() {
+        return;
+    }
+    asm.copy(0, 1);
+    for field in [2, 3, 4] {
+        asm.compute_register(Operation::Xor, 0, field);
+    }
+    asm.and(0, 0x3fff);
+    asm.compute(Operation::Or, 0, 0xc000);
+    asm.swap_to_network(Width::Half, 0);
+    for place in &plan.tunnel_ports {
+        asm.store(Width::Half, FRAME, *place, 0);
     }
 }
 

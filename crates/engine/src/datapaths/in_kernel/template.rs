@@ -55,6 +55,7 @@ pub(super) fn frame(
             ip_checksum: ip_checksum_at.map(near),
             ip_sum: sum(&bytes, ip_checksum_at),
         }),
+        tunnel_ports: layout.tunnel_ports().iter().map(|at| near(*at)).collect(),
         flows,
         is_reverse,
         varying: varying.iter().map(|at| near(*at)).collect(),

@@ -6,6 +6,7 @@ use crate::datapaths::af_xdp::lengths::Lengths;
 use crate::datapaths::in_kernel::Flows;
 use linerate_frames::{FrameHeaders, Way};
 use linerate_wire::header::{Header, Kind};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Behind any headers a frame of the program is that of the template of its flow and length, byte for byte.
 #[test]
@@ -54,6 +55,7 @@ fn frames_with_any_headers_are_those_of_their_template() {
                 let mut of_flow: Vec<_> = [from, to, own.at, own.at + 2]
                     .into_iter()
                     .chain(checksums)
+                    .chain(layout.tunnel_ports().iter().copied())
                     .collect();
                 of_flow.retain(|_| !flows.is_one());
                 let mut made = made;
@@ -67,6 +69,46 @@ fn frames_with_any_headers_are_those_of_their_template() {
             }
         }
     }
+}
+
+/// Routers spread the packets of tunnels by their outer headers, so that each flow inside has a source port of its own
+/// outside, the same for each of its frames and both ways.
+#[test]
+fn the_source_port_of_a_tunnel_follows_the_flow() {
+    const FLOWS: u32 = 200;
+    let headers = FrameHeaders {
+        stack: "vxlan=5,vxlan=6".parse().unwrap(),
+        ..FrameHeaders::default()
+    };
+    let layout = Layout::new(&headers, &flow(true), Way::AToB);
+    let own = layout.transport().unwrap();
+    let [outer, inner] = layout.tunnel_ports() else {
+        panic!("{layout:?}");
+    };
+    let mut ports: BTreeMap<Vec<u8>, u16> = BTreeMap::new();
+    for is_reverse in [false, true] {
+        let flows = (Flows::new(FLOWS).unwrap(), is_reverse);
+        let lengths = Lengths::One(60);
+        let mut sender = Sender::with_headers(&headers, &flow(true), &lengths, flows);
+        for number in 0..u64::from(FLOWS) * 20 {
+            let made = sender.run(number * 1000 + 5).unwrap();
+            let half = |at: usize| &made[at..at + 2];
+            let [from, to] = own.low_halves();
+            let mut fields = [[half(from), half(own.at)], [half(to), half(own.at + 2)]];
+            if is_reverse {
+                fields.reverse();
+            }
+            let port = u16::from_be_bytes([made[*outer], made[*outer + 1]]);
+            assert_eq!(half(*outer), half(*inner));
+            assert!(port >= 49_152, "{port}");
+            let known = *ports.entry(fields.as_flattened().concat()).or_insert(port);
+            assert_eq!(known, port);
+        }
+    }
+    assert_eq!(ports.len(), FLOWS as usize);
+    let different: BTreeSet<_> = ports.into_values().collect();
+    // Of 2^14 ports some have two of 200 flows by chance: one on average.
+    assert!(different.len() > 190, "{}", different.len());
 }
 
 /// A template without a header that is known is sent as it is, before number and time.
