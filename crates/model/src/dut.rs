@@ -184,6 +184,32 @@ impl DutCounters {
         Ok(grown)
     }
 
+    /// What was counted in this time and in a later one of the same device, together.
+    #[must_use]
+    pub fn plus(mut self, later: Self) -> Self {
+        let sum = |a: PacketCount, b: PacketCount| PacketCount::new(a.get() + b.get());
+        for port in later.ports {
+            match self.ports.iter_mut().find(|own| own.name == port.name) {
+                Some(own) => {
+                    own.received = sum(own.received, port.received);
+                    own.sent = sum(own.sent, port.sent);
+                }
+                None => self.ports.push(port),
+            }
+        }
+        for drop in later.drops {
+            let is_same = |own: &&mut DutDrop| (own.place, &own.at) == (drop.place, &drop.at);
+            match self.drops.iter_mut().find(is_same) {
+                Some(own) => own.packets = sum(own.packets, drop.packets),
+                None => self.drops.push(drop),
+            }
+        }
+        for (name, count) in later.counters {
+            *self.counters.entry(name).or_default() += count;
+        }
+        self
+    }
+
     /// Frames dropped at all places together.
     pub fn dropped(&self) -> PacketCount {
         PacketCount::new(self.drops.iter().map(|drop| drop.packets.get()).sum())
@@ -278,6 +304,20 @@ mod tests {
         assert_eq!(grown.dropped_at(DutPlace::Queue), PacketCount::new(0));
         assert_eq!(grown.drops.len(), 1);
         assert_eq!(grown.counters["hits"], 250);
+    }
+
+    #[test]
+    fn what_was_counted_in_two_times_adds_up() {
+        let first = counted(100, &[(DutPlace::Queue, 5)]);
+        let second = counted(50, &[(DutPlace::Queue, 2), (DutPlace::Process, 9)]);
+        let both = first.clone().plus(second.clone());
+        assert_eq!(both.ports[0].received, PacketCount::new(150));
+        assert_eq!(both.ports[0].sent, PacketCount::new(14));
+        assert_eq!(both.dropped_at(DutPlace::Queue), PacketCount::new(7));
+        assert_eq!(both.dropped(), PacketCount::new(16));
+        assert_eq!(both.counters["hits"], 150);
+        assert_eq!(both.since(&first), Ok(second.clone()));
+        assert_eq!(DutCounters::default().plus(second.clone()), second);
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub enum TestbedError {
     },
     /// A device under test cannot be reset.
     #[error(
-        "linerate cannot reset the device {dut}: measure link,outage=TIME or bridge, or give --reset-command"
+        "linerate has no way to reset the device {dut}: give --reset-command (link has one with outage=TIME)"
     )]
     NoReset {
         /// Kind of the device.

@@ -85,6 +85,32 @@ pub(crate) fn every_device_forwards_both_ways_and_counts_every_frame() {
     });
 }
 
+/// Devices that nothing of linerate's can reset as they are started here.
+const NEVER_RESET: &[&str] = &["wire", "xdp", "link"];
+
+/// It forwards again as soon as its counters can be read, and these go on from where they were.
+pub(crate) fn every_device_that_is_reset_forwards_again() {
+    for_every_device(|kind, setup| {
+        let mut dut = start(setup).unwrap();
+        if NEVER_RESET.contains(&kind.id()) {
+            let error = dut.reset().unwrap_err().to_string();
+            assert!(error.contains("--reset-command"), "{error}");
+            return;
+        }
+        for _ in 0..2 {
+            assert_forwards(&mut *dut, Way::AToB, Family::V4, 1_000);
+            let before = dut.counters().unwrap();
+            dut.reset().unwrap();
+            let counted = grown(&mut *dut, &before);
+            assert_eq!(counted.dropped(), PacketCount::new(0), "{counted:?}");
+            for family in [Family::V4, Family::V6] {
+                assert_forwards(&mut *dut, Way::BToA, family, 1_000);
+            }
+        }
+        dut.close().unwrap();
+    });
+}
+
 pub(crate) fn every_device_is_silent_by_itself() {
     for_every_device(|kind, setup| {
         let mut dut = start(setup).unwrap();

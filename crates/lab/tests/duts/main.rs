@@ -106,12 +106,20 @@ const CASES: &[Case] = &[
         run: methods::a_bridge_forwards_again_after_a_reset,
     },
     Case {
+        name: "methods::a_restart_is_timed_and_its_losses_have_a_place",
+        run: methods::a_restart_is_timed_and_its_losses_have_a_place,
+    },
+    Case {
         name: "p4runtime::a_switch_that_runs_is_set_up_and_its_counters_are_read",
         run: p4runtime::a_switch_that_runs_is_set_up_and_its_counters_are_read,
     },
     Case {
         name: "conformance::every_device_forwards_both_ways_and_counts_every_frame",
         run: conformance::every_device_forwards_both_ways_and_counts_every_frame,
+    },
+    Case {
+        name: "conformance::every_device_that_is_reset_forwards_again",
+        run: conformance::every_device_that_is_reset_forwards_again,
     },
     Case {
         name: "conformance::every_device_is_silent_by_itself",

@@ -1,11 +1,15 @@
 //! The methods of `linerate switch` on devices whose truth is known.
 
 use crate::command::measured;
-use linerate_model::run::{MethodResult, RunWork};
+use crate::conformance::need;
+use linerate_model::run::{MethodResult, Run, RunWork};
 
 /// What the one method found in the one row.
 fn found(options: &[(&str, &str)]) -> MethodResult {
-    let run = measured(options);
+    only_method(&measured(options))
+}
+
+fn only_method(run: &Run) -> MethodResult {
     let RunWork::Switch { forwarding, .. } = &run.work else {
         panic!("{:?}", run.work);
     };
@@ -169,6 +173,42 @@ pub(crate) fn the_outage_of_a_link_is_its_reset_time() {
         let by_loss = test.by_loss.as_secs_f64();
         assert!((by_loss - 0.5).abs() <= 5.0 * error, "{test:?}");
         assert!(test.lost_in_gap.unwrap() <= test.lost, "{test:?}");
+    }
+}
+
+/// A program that is killed and started again, and a router whose rules are made anew, forward nothing meanwhile; the
+/// device says where each frame that was lost went.
+pub(crate) fn a_restart_is_timed_and_its_losses_have_a_place() {
+    for device in ["router,rules=300", "ovs", "testpmd"] {
+        need(device);
+        let run = measured(&[
+            ("dut", device),
+            ("method", "reset"),
+            ("resets", "1"),
+            ("reset-time", "8s"),
+            ("line-rate", "8M"),
+            ("frame-size", "256"),
+            ("loss-goal", "1%"),
+            ("budget", "2s"),
+            ("delay-load", ""),
+            ("diagnose", "0s"),
+        ]);
+        let MethodResult::Reset(found) = only_method(&run) else {
+            panic!("{device}: {run:?}");
+        };
+        let [test] = &found.tests[..] else {
+            panic!("{device}: {:?}", run.notes);
+        };
+        assert!(test.lost.get() > 0, "{device}: {test:?}");
+        assert!(test.lost_in_gap.unwrap() <= test.lost, "{device}: {test:?}");
+        let reset = run.trials.iter().find(|trial| {
+            let label = trial.label.as_deref();
+            label.is_some_and(|label| label.ends_with("reset 1"))
+        });
+        let measured = reset.and_then(|trial| trial.measured()).unwrap();
+        let counted = &measured.device.as_ref().unwrap().counted;
+        let lost = counted.dropped();
+        assert_eq!(lost, test.lost, "{device}: {counted:?}");
     }
 }
 

@@ -42,12 +42,13 @@ use crate::watch::Event;
 use anyhow::Result;
 use linerate_analysis::assemble;
 use linerate_client::{Client, DirectionOutcome, Pulse, TestOutcome, planned_time};
-use linerate_model::dut::DutWork;
+use linerate_model::dut::{DutCounters, DutThread, DutWork};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{DeviceReport, Trial};
 use linerate_model::spec::{Pinning, TestSpec};
 use linerate_sys::thread::cpu_time;
 use linerate_testbed::duts::Dut;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Reads the cores of the traffic threads: `LOCAL,REMOTE`, either may be empty.
@@ -188,11 +189,7 @@ impl Measurement<'_, '_> {
             trial.label = label.map(str::to_owned);
         }
         if let Some((before, after)) = before.zip(self.device_report()?) {
-            let busy = after.busy.zip(before.busy);
-            let grown = DeviceReport {
-                counted: after.counted.since(&before.counted)?,
-                busy: busy.map(|(after, before)| after.saturating_sub(before)),
-            };
+            let grown = after.since(&before)?;
             for trial in &mut made {
                 assemble::with_device(trial, grown.clone());
             }
@@ -201,25 +198,57 @@ impl Measurement<'_, '_> {
     }
 
     /// What the device under test has done so far, where linerate started one.
-    fn device_report(&mut self) -> Result<Option<DeviceReport>> {
-        let Some(device) = &mut self.context.device else {
-            return Ok(None);
-        };
-        let busy = match device.work() {
-            DutWork::Elsewhere | DutWork::Softirq => None,
-            DutWork::Threads(threads) => {
-                let times = threads.iter();
-                let times = times.filter_map(|thread| cpu_time(thread.pid, thread.tid));
-                Some(times.sum())
-            }
-        };
-        let counted = device.counters()?;
-        Ok(Some(DeviceReport { counted, busy }))
+    fn device_report(&mut self) -> Result<Option<DeviceReading>> {
+        let device = self.context.device.as_mut();
+        device
+            .map(|device| DeviceReading::of(&mut **device))
+            .transpose()
     }
 
     fn record(&mut self, trial: Trial) {
         self.recorder.trial(self.context, trial);
     }
+}
+
+/// What a device under test has done so far.
+struct DeviceReading {
+    counted: DutCounters,
+    /// Of each of its processes, with the CPU time of its threads; `None` where it has none.
+    busy: Option<BTreeMap<u32, Duration>>,
+}
+
+impl DeviceReading {
+    fn of(device: &mut dyn Dut) -> Result<Self> {
+        // A device that was reset during the test has threads when its counters can be read.
+        let counted = device.counters()?;
+        let busy = match device.work() {
+            DutWork::Elsewhere | DutWork::Softirq => None,
+            DutWork::Threads(threads) => Some(busy(&threads)),
+        };
+        Ok(Self { counted, busy })
+    }
+
+    /// What it did since `before`. The CPU time of a process that was started again meanwhile is unknown.
+    fn since(self, before: &Self) -> Result<DeviceReport> {
+        let both = self.busy.zip(before.busy.as_ref());
+        let busy = both.filter(|(after, before)| after.keys().eq(before.keys()));
+        let sum = |times: &BTreeMap<u32, Duration>| times.values().sum::<Duration>();
+        Ok(DeviceReport {
+            counted: self.counted.since(&before.counted)?,
+            busy: busy.map(|(after, before)| sum(&after).saturating_sub(sum(before))),
+        })
+    }
+}
+
+/// CPU time of threads, by process.
+fn busy(threads: &[DutThread]) -> BTreeMap<u32, Duration> {
+    let mut busy: BTreeMap<u32, Duration> = BTreeMap::new();
+    for thread in threads {
+        if let Some(time) = cpu_time(thread.pid, thread.tid) {
+            *busy.entry(thread.pid).or_default() += time;
+        }
+    }
+    busy
 }
 
 /// Whether it is the peer that failed.

@@ -75,8 +75,8 @@ impl DutKind for Bmv2 {
                 let mut switch = Running::start(id, SWITCH, &mut command)?;
                 let control = (Ipv4Addr::LOCALHOST, CONTROL);
                 switch.wait_until("to listen", |_| TcpStream::connect(control).is_ok())?;
-                if let Some(path) = commands {
-                    configure(&path).map_err(|error| switch.explain(error))?;
+                if let Some(path) = &commands {
+                    configure(path).map_err(|error| switch.explain(error))?;
                 }
                 Ok(switch)
             },

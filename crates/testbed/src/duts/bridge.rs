@@ -1,7 +1,7 @@
 //! The kernel's Ethernet bridge.
 
 use super::cables::{Cables, Ipv6, NextHop, Side, kernel_version};
-use super::forwarder::{Forwarder, Inside};
+use super::forwarder::{Counts, Forwarder, Inside};
 use super::params::params;
 use super::{Dut, DutKind, DutParam, DutSetup};
 use crate::interfaces::{index_of, netlink, set_up, within};
@@ -79,14 +79,14 @@ struct Inner;
 
 impl Inside for Inner {
     /// Down and up again: meanwhile its ports take no frames, and afterwards it has forgotten its addresses.
-    fn reset(&mut self, device: &Arc<NetNamespace>) -> Option<Result<()>> {
+    fn reset(&mut self, device: &Arc<NetNamespace>) -> Option<Result<Counts>> {
         Some(within(device, "the bridge", || {
             let name = bridge_name();
             let mut netlink = netlink()?;
             let bridge = index_of(&mut netlink, &name)?;
             let step = format!("bringing {name} down");
             netlink.set_down(bridge).map_err(TestbedError::step(step))?;
-            set_up(&mut netlink, bridge, &name)
+            set_up(&mut netlink, bridge, &name).map(|()| Counts::Kept)
         }))
     }
 }

@@ -14,6 +14,7 @@ use super::params::params;
 use super::programs::Program;
 use super::router::{
     NFT, Neighbours, Routing, RuleCounts, Rules, lay, nft_counters, wait_until_silent,
+    without_table,
 };
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
 use crate::interfaces::{index_of, netlink, set_up, within};
@@ -101,7 +102,7 @@ impl Chains {
             ""
         };
         format!(
-            "table {family} linerate {{\ncounter matched {{ }}\ncounter unmatched {{ }}\n\
+            "{}table {family} linerate {{\ncounter matched {{ }}\ncounter unmatched {{ }}\n\
              chain isolation {{\niifname \"ctr0\" oifname != \"ctr0\" goto isolation2\nreturn\n}}\n\
              chain isolation2 {{\noifname \"ctr0\" drop\nreturn\n}}\n\
              chain user {{\nreturn\n}}\n\
@@ -111,7 +112,8 @@ impl Chains {
              oifname \"ctr0\" ct state established,related counter name matched accept\n\
              oifname \"ctr0\" jump published\n\
              iifname \"ctr0\" oifname != \"ctr0\" counter name matched accept\n\
-             counter name unmatched drop\n}}\n{nat}}}\n"
+             counter name unmatched drop\n}}\n{nat}}}\n",
+            without_table(family)
         )
     }
 }

@@ -1,10 +1,11 @@
 //! A device between two cables: what all of them share, around what each has inside.
 
-use super::cables::{Cables, Tester};
+use super::cables::{Cables, Tester, dropped};
 use super::{Dut, DutSetup};
 use crate::{Result, TeardownError, TestbedError};
-use linerate_model::dut::{DutCounters, DutFacts, DutWork};
+use linerate_model::dut::{CounterReset, DutCounters, DutFacts, DutPlace, DutWork};
 use linerate_sys::netns::NetNamespace;
+use std::io;
 use std::sync::Arc;
 
 /// What forwards between the cables. Dropping it ends it.
@@ -19,8 +20,8 @@ pub(super) trait Inside: Send {
         DutWork::Softirq
     }
 
-    /// Resets it while it forwards; `None` where there is no way to.
-    fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<()>> {
+    /// Resets it while it forwards; returns once that has begun. `None` where there is no way to.
+    fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<Counts>> {
         None
     }
 
@@ -30,6 +31,24 @@ pub(super) trait Inside: Send {
     }
 }
 
+/// What a reset does to the counters of what is inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counts {
+    /// They go on.
+    Kept,
+    /// They begin from zero.
+    Lost,
+}
+
+/// A reading of the counters.
+#[derive(Debug, Clone, Default)]
+struct Reading {
+    /// Of the ports' interfaces alone.
+    passed: DutCounters,
+    /// Of all.
+    counted: DutCounters,
+}
+
 /// A device between two cables.
 ///
 /// Field order is teardown order: what forwards, then its network.
@@ -37,6 +56,9 @@ pub(super) struct Forwarder<T> {
     inside: T,
     cables: Cables,
     facts: DutFacts,
+    last: Reading,
+    /// As it was when what is inside began to count from zero.
+    anew: Reading,
 }
 
 impl<T: Inside + 'static> Forwarder<T> {
@@ -58,8 +80,37 @@ impl<T: Inside + 'static> Forwarder<T> {
             inside,
             cables,
             facts,
+            last: Reading::default(),
+            anew: Reading::default(),
         })
     }
+}
+
+impl<T: Inside> Forwarder<T> {
+    /// Keeps what was counted before a reset. What was inside and neither left nor was dropped at a port is lost with it, as
+    /// is what it counted itself since the last reading: to read that while it forwards would cost it time.
+    fn count_anew(&mut self) -> Result<()> {
+        let passed = self.cables.counters()?;
+        let mut grown = passed.since(&self.last.passed).map_err(went_back)?;
+        let ports = grown.ports.iter();
+        let received: u64 = ports.clone().map(|port| port.received.get()).sum();
+        let sent: u64 = ports.map(|port| port.sent.get()).sum();
+        let unsent = grown.dropped_at(DutPlace::PortTx).get();
+        let inside = received.saturating_sub(sent + unsent);
+        grown
+            .drops
+            .push(dropped(DutPlace::Process, "reset", inside));
+        self.anew = Reading {
+            passed,
+            counted: self.last.counted.clone().plus(grown),
+        };
+        self.last = self.anew.clone();
+        Ok(())
+    }
+}
+
+fn went_back(error: CounterReset) -> TestbedError {
+    TestbedError::step("comparing the counters of the ports")(io::Error::other(error))
 }
 
 impl<T: Inside> Dut for Forwarder<T> {
@@ -72,8 +123,14 @@ impl<T: Inside> Dut for Forwarder<T> {
     }
 
     fn counters(&mut self) -> Result<DutCounters> {
-        let mut counted = self.cables.counters()?;
-        self.inside.count(&self.cables.device, &mut counted)?;
+        let passed = self.cables.counters()?;
+        let mut grown = passed.since(&self.anew.passed).map_err(went_back)?;
+        self.inside.count(&self.cables.device, &mut grown)?;
+        let counted = self.anew.counted.clone().plus(grown);
+        self.last = Reading {
+            passed,
+            counted: counted.clone(),
+        };
         Ok(counted)
     }
 
@@ -84,7 +141,10 @@ impl<T: Inside> Dut for Forwarder<T> {
     fn reset(&mut self) -> Result<()> {
         let reset = self.inside.reset(&self.cables.device);
         let dut = || self.facts.choice.kind.clone();
-        reset.unwrap_or_else(|| Err(TestbedError::NoReset { dut: dut() }))
+        match reset.unwrap_or_else(|| Err(TestbedError::NoReset { dut: dut() }))? {
+            Counts::Kept => Ok(()),
+            Counts::Lost => self.count_anew(),
+        }
     }
 
     fn close(mut self: Box<Self>) -> Result<(), Vec<TeardownError>> {

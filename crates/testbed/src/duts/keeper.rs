@@ -57,17 +57,18 @@ impl Keeper {
         &self,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (answer, done) = channel();
-        let job = Box::new(move || {
-            // The caller waits for it below.
-            let _ = answer.send(work());
-        });
-        let jobs = self.jobs.as_ref().map(|jobs| jobs.send(job));
-        let result = jobs.and_then(Result::ok).and_then(|()| done.recv().ok());
-        result.unwrap_or_else(|| {
-            let step = TestbedError::step("asking the thread of the device");
-            Err(step(io::ErrorKind::BrokenPipe.into()))
-        })
+        self.begin(work).wait()
+    }
+
+    /// Begins `work` on the thread.
+    pub(super) fn begin<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Pending<T> {
+        let (job, pending) = Pending::of(work);
+        // A thread that has ended drops the job, which whoever waits for it is told.
+        drop(self.jobs.as_ref().map(|jobs| jobs.send(Box::new(job))));
+        pending
     }
 }
 
@@ -76,6 +77,85 @@ impl Drop for Keeper {
         self.jobs = None;
         // It ends when there is no job to come; a panic of a job has reached its caller as an error.
         drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
+/// The result of work on another thread.
+pub(super) struct Pending<T>(Receiver<Result<T>>);
+
+impl<T: Send + 'static> Pending<T> {
+    /// Begins `work` on a thread of its own in `network`.
+    pub(super) fn begin_in(
+        network: &Arc<NetNamespace>,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<Self> {
+        let (job, pending) = Self::of(work);
+        spawn_in(network, "dut-restart", job)?;
+        Ok(pending)
+    }
+
+    fn of(
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> (impl FnOnce() + Send + 'static, Self) {
+        let (answer, done) = channel();
+        let job = move || {
+            // Nobody waits for it when the device is taken down.
+            let _ = answer.send(work());
+        };
+        (job, Self(done))
+    }
+
+    /// Waits for it.
+    pub(super) fn wait(&self) -> Result<T> {
+        self.0.recv().unwrap_or_else(|_| {
+            let step = TestbedError::step("asking the thread of the device");
+            Err(step(io::ErrorKind::BrokenPipe.into()))
+        })
+    }
+}
+
+/// A program of a device, which may be started again.
+pub(super) enum Restartable {
+    /// It runs, or has ended by itself.
+    Running(Running),
+    /// It was killed and is being started.
+    Starting(Pending<Running>),
+}
+
+impl Restartable {
+    /// The program; waits for one that is being started.
+    pub(super) fn get(&mut self) -> Result<&mut Running> {
+        if let Self::Starting(pending) = self {
+            *self = Self::Running(pending.wait()?);
+        }
+        match self {
+            Self::Running(program) => Ok(program),
+            Self::Starting(_) => unreachable!("invariant: it was waited for"),
+        }
+    }
+
+    /// Kills it, and lets `keeper` start another by `begin`.
+    pub(super) fn restart(
+        &mut self,
+        keeper: &Keeper,
+        begin: impl FnOnce() -> Result<Running> + Send + 'static,
+    ) -> Result<()> {
+        self.get()?.kill()?;
+        *self = Self::Starting(keeper.begin(begin));
+        Ok(())
+    }
+
+    /// Whose CPU time its work is: nobody's while it is being started.
+    pub(super) fn work(&self) -> DutWork {
+        match self {
+            Self::Running(program) => program.work(),
+            Self::Starting(_) => DutWork::Threads(Vec::new()),
+        }
+    }
+
+    /// Kills it and waits for its end. One that could not be started again has ended, which its counters said.
+    pub(super) fn close(&mut self) -> Result<(), TeardownError> {
+        self.get().map_or(Ok(()), Running::close)
     }
 }
 
@@ -193,13 +273,22 @@ impl Running {
         )
     }
 
+    /// Kills it and waits for its end, while its device stays.
+    fn kill(&mut self) -> Result<()> {
+        let step = TestbedError::step(format!("killing {}", self.program));
+        self.end().map_err(step)
+    }
+
     /// Kills it and waits for its end.
     pub(super) fn close(&mut self) -> Result<(), TeardownError> {
-        let ended = self.child.kill().and_then(|()| self.child.wait());
         let program = self.program;
-        ended
-            .map(drop)
+        self.end()
             .map_err(|source| TeardownError::Program { program, source })
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.child.kill()?;
+        self.child.wait().map(drop)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The link element as a device: rate, queue, delay and drops that are exactly what was asked for.
 
 use super::cables::{Cables, Ipv6, NextHop, Side, dropped, kernel_version};
-use super::forwarder::{Forwarder, Inside};
+use super::forwarder::{Counts, Forwarder, Inside};
 use super::params::params;
 use super::{Dut, DutKind, DutParam, DutSetup};
 use crate::interfaces::{index_of, netlink, open_sockets, within};
@@ -182,7 +182,7 @@ impl Inside for Element {
         DutWork::Threads(vec![DutThread { pid, tid, name }])
     }
 
-    fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<()>> {
+    fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<Counts>> {
         let length = self.outage?;
         let start = MonoClock.now().after(NOTICE);
         // Outages recur with their period: with the clock's reading as the period the next is when the host runs for twice
@@ -194,7 +194,7 @@ impl Inside for Element {
         };
         let mut both = [HostId::A, HostId::B].into_iter();
         let told = |from| self.handle.reconfigure(from, config.clone());
-        Some(both.try_for_each(told))
+        Some(both.try_for_each(told).map(|()| Counts::Kept))
     }
 
     fn close(&mut self) -> Result<(), Vec<TeardownError>> {

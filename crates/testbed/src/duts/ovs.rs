@@ -6,8 +6,8 @@
 //! - ovs-vswitchd(8), ovs-vswitchd.conf.db(5): `datapath_type`, `dpif-netdev/pmd-stats-show`, `coverage/show`
 
 use super::cables::{Cables, Ipv6, NextHop, Side, dropped};
-use super::forwarder::{Forwarder, Inside};
-use super::keeper::{FOLDER, Keeper, Running};
+use super::forwarder::{Counts, Forwarder, Inside};
+use super::keeper::{FOLDER, Keeper, Restartable, Running};
 use super::params::params;
 use super::programs::Program;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
@@ -107,8 +107,9 @@ impl DutKind for Ovs {
             driver.as_str().to_uppercase()
         );
         let inside = Switch {
-            vswitchd,
+            vswitchd: Restartable::Running(vswitchd),
             database,
+            action,
             keeper,
         };
         let dut = Forwarder::running(setup, &description, version, cables, inside);
@@ -129,39 +130,63 @@ fn socket(name: &str) -> String {
     format!("{FOLDER}/{name}")
 }
 
+const DUT: &str = "ovs";
+/// Sockets of the database, of the switch, and for the flows of its bridge.
+const DATABASE_SOCKET: &str = "db.sock";
+const SWITCH_SOCKET: &str = "switch.ctl";
+const FLOWS_SOCKET: &str = "br0.mgmt";
+
 /// Starts database and switch on the calling thread, and makes the bridge.
 fn start_programs(
     interface_type: &'static str,
     action: Action,
     vlan: Option<u32>,
 ) -> Result<(Running, Running)> {
-    const DUT: &str = "ovs";
     let file = socket("conf.db");
     let schema = TOOL.root().join("usr/share/openvswitch/vswitch.ovsschema");
     let schema = schema.to_string_lossy();
     TOOL.run(&["create", &file, &schema], "")?;
-    let remote = socket("db.sock");
+    let remote = socket(DATABASE_SOCKET);
     let mut database = command(DATABASE);
     database.args([&file, &format!("--remote=punix:{remote}"), "--no-chdir"]);
     database.arg(format!("--unixctl={}", socket("db.ctl")));
     let mut database = Running::start(DUT, DATABASE, &mut database)?;
     database.wait_until("to listen", |_| Path::new(&remote).exists())?;
-    let remote = format!("unix:{remote}");
-    let db = format!("--db={remote}");
+    let db = format!("--db=unix:{remote}");
     CONFIGURE.run(&[&db, "--no-wait", "init"], "")?;
-    let mut switch = command(SWITCH);
-    let control = socket("switch.ctl");
-    switch.args([&remote, "--no-chdir", "-vconsole:warn"]);
-    switch.arg(format!("--unixctl={control}"));
-    let mut switch = Running::start(DUT, SWITCH, &mut switch)?;
-    switch.wait_until("to listen", |_| Path::new(&control).exists())?;
-    let make = make_bridge(&db, interface_type, action, vlan);
+    let mut switch = start_switch()?;
+    let made = make_bridge(&db, interface_type, vlan).and_then(|()| set_flows(action));
     // If the switch has ended, its own words say more than those of who asked it.
-    make.map_err(|error| switch.explain(error))?;
+    made.map_err(|error| switch.explain(error))?;
     Ok((database, switch))
 }
 
-fn make_bridge(db: &str, interface_type: &str, action: Action, vlan: Option<u32>) -> Result<()> {
+/// Starts the switch on the calling thread: it makes what the database says.
+fn start_switch() -> Result<Running> {
+    for left in [SWITCH_SOCKET, FLOWS_SOCKET] {
+        // Of one that was killed; at the first start there is none.
+        drop(std::fs::remove_file(socket(left)));
+    }
+    let mut switch = command(SWITCH);
+    let control = socket(SWITCH_SOCKET);
+    switch.arg(format!("unix:{}", socket(DATABASE_SOCKET)));
+    switch.args(["--no-chdir", "-vconsole:warn"]);
+    switch.arg(format!("--unixctl={control}"));
+    let mut switch = Running::start(DUT, SWITCH, &mut switch)?;
+    switch.wait_until("to listen", |_| Path::new(&control).exists())?;
+    Ok(switch)
+}
+
+/// Starts the switch again, with the bridge that it had.
+fn restart_switch(action: Action) -> Result<Running> {
+    let mut switch = start_switch()?;
+    let bridge = socket(FLOWS_SOCKET);
+    switch.wait_until("to make its bridge", |_| Path::new(&bridge).exists())?;
+    set_flows(action).map_err(|error| switch.explain(error))?;
+    Ok(switch)
+}
+
+fn make_bridge(db: &str, interface_type: &str, vlan: Option<u32>) -> Result<()> {
     let kind = format!("type={interface_type}");
     let mut words = vec![db, "--timeout=15", "add-br", "br0", "--"];
     words.extend(["set", "bridge", "br0", "datapath_type=netdev"]);
@@ -184,8 +209,13 @@ fn make_bridge(db: &str, interface_type: &str, action: Action, vlan: Option<u32>
             return Err(TestbedError::step(step)(why));
         }
     }
+    Ok(())
+}
+
+/// Gives the bridge its flows, beside the one of a learning switch that it has by itself.
+fn set_flows(action: Action) -> Result<()> {
     if action == Action::Ports {
-        let bridge = format!("unix:{}", socket("br0.mgmt"));
+        let bridge = format!("unix:{}", socket(FLOWS_SOCKET));
         let flows = "in_port=dut-a,actions=output:dut-b\nin_port=dut-b,actions=output:dut-a\n";
         FLOWS.run(&["--names", "replace-flows", &bridge, "-"], flows)?;
     }
@@ -196,8 +226,9 @@ fn make_bridge(db: &str, interface_type: &str, action: Action, vlan: Option<u32>
 ///
 /// Field order is teardown order: the programs before the thread that keeps them.
 struct Switch {
-    vswitchd: Running,
+    vswitchd: Restartable,
     database: Running,
+    action: Action,
     keeper: Keeper,
 }
 
@@ -215,7 +246,7 @@ struct Datapath {
 impl Switch {
     fn read(&self) -> Result<Datapath> {
         self.keeper.run(|| {
-            let control = socket("switch.ctl");
+            let control = socket(SWITCH_SOCKET);
             let ask = |question| ASK.run(&["-t", &control, question], "");
             let mut read = pmd_stats(&ask("dpif-netdev/pmd-stats-show")?);
             read.drops = drops(&ask("coverage/show")?);
@@ -226,9 +257,12 @@ impl Switch {
 
 impl Inside for Switch {
     fn count(&mut self, _device: &Arc<NetNamespace>, counted: &mut DutCounters) -> Result<()> {
-        self.vswitchd.check()?;
+        self.vswitchd.get()?.check()?;
         self.database.check()?;
-        let read = self.read().map_err(|error| self.vswitchd.explain(error))?;
+        let read = match self.read() {
+            Ok(read) => read,
+            Err(error) => return Err(self.vswitchd.get()?.explain(error)),
+        };
         // What the interfaces received and the switch did not take: its socket or ring was full.
         let received = counted.ports.iter().map(|port| port.received.get());
         let received: u64 = received.sum();
@@ -253,6 +287,14 @@ impl Inside for Switch {
 
     fn work(&self) -> DutWork {
         self.vswitchd.work()
+    }
+
+    /// Kills the switch and starts it again; its database goes on.
+    fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<Counts>> {
+        let action = self.action;
+        let begin = move || restart_switch(action);
+        let restarted = self.vswitchd.restart(&self.keeper, begin);
+        Some(restarted.map(|()| Counts::Lost))
     }
 
     fn close(&mut self) -> Result<(), Vec<TeardownError>> {

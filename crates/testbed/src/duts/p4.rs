@@ -59,7 +59,7 @@ impl DutKind for P4 {
                 let port = side.device_port();
                 command.arg("--port").arg(format!("{number}={port},{kind}"));
             }
-            if let Some(path) = entries {
+            if let Some(path) = &entries {
                 command.arg("--entries").arg(path);
             }
             if let Some(core) = core {

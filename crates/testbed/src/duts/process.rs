@@ -2,8 +2,8 @@
 
 use super::DutSetup;
 use super::cables::{Cables, Ipv6, NextHop};
-use super::forwarder::Inside;
-use super::keeper::{Keeper, Running};
+use super::forwarder::{Counts, Inside};
+use super::keeper::{Keeper, Restartable, Running};
 use crate::{Result, TeardownError};
 use linerate_model::dut::{DutCounters, DutWork};
 use linerate_sys::netns::NetNamespace;
@@ -12,13 +12,17 @@ use std::sync::Arc;
 /// Adds what a program counted itself to what the ports' interfaces counted.
 type Count = fn(&mut Running, &mut DutCounters) -> Result<()>;
 
+/// Starts the program on a thread of the device.
+type Begin = dyn Fn() -> Result<Running> + Send + Sync;
+
 /// A program that forwards, and its thread.
 ///
 /// Field order is teardown order.
 pub(super) struct Process {
-    pub(super) program: Running,
+    pub(super) program: Restartable,
+    begin: Arc<Begin>,
     count: Count,
-    _keeper: Keeper,
+    keeper: Keeper,
 }
 
 impl Process {
@@ -26,15 +30,18 @@ impl Process {
     pub(super) fn start(
         setup: &DutSetup,
         count: Count,
-        begin: impl FnOnce() -> Result<Running> + Send + 'static,
+        begin: impl Fn() -> Result<Running> + Send + Sync + 'static,
     ) -> Result<(Cables, Self)> {
         let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
         cables.bring_up()?;
         let keeper = Keeper::start(&cables.device)?;
+        let begin: Arc<Begin> = Arc::new(begin);
+        let first = Arc::clone(&begin);
         let process = Self {
-            program: keeper.run(begin)?,
+            program: Restartable::Running(keeper.run(move || first())?),
+            begin,
             count,
-            _keeper: keeper,
+            keeper,
         };
         Ok((cables, process))
     }
@@ -42,12 +49,20 @@ impl Process {
 
 impl Inside for Process {
     fn count(&mut self, _device: &Arc<NetNamespace>, counted: &mut DutCounters) -> Result<()> {
-        self.program.check()?;
-        (self.count)(&mut self.program, counted)
+        let program = self.program.get()?;
+        program.check()?;
+        (self.count)(program, counted)
     }
 
     fn work(&self) -> DutWork {
         self.program.work()
+    }
+
+    /// Kills the program and starts it again.
+    fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<Counts>> {
+        let begin = Arc::clone(&self.begin);
+        let restarted = self.program.restart(&self.keeper, move || begin());
+        Some(restarted.map(|()| Counts::Lost))
     }
 
     fn close(&mut self) -> Result<(), Vec<TeardownError>> {

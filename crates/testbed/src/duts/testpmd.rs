@@ -61,15 +61,15 @@ impl DutKind for Testpmd {
         if setup.mtu != 1500 {
             return Err(setup.refused("mtu", setup.mtu, "testpmd is started for 1500 bytes"));
         }
-        let (id, mut command) = (self.id(), command(driver, mode, core));
-        let (cables, inside) = Process::start(setup, count, move || {
-            let mut program = Running::start(id, PROGRAM, &mut command)?;
+        let id = self.id();
+        let (cables, mut inside) = Process::start(setup, count, move || {
+            let mut program = Running::start(id, PROGRAM, &mut command(driver, mode, core))?;
             program.wait_until("to forward", |program| {
                 program.written(0).contains("packets/burst")
             })?;
             Ok(program)
         })?;
-        let said = inside.program.written(0);
+        let said = inside.program.get()?.written(0);
         let version = version_in(&said).unwrap_or("DPDK").to_owned();
         let description = format!("testpmd, {driver} driver, {mode} forwarding");
         let dut = Forwarder::running(setup, &description, version, cables, inside);

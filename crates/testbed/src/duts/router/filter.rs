@@ -93,9 +93,10 @@ impl Filter {
     fn nft(self, family: Family) -> String {
         let table = family.as_str();
         let mut text = format!(
-            "table {table} linerate {{\ncounter matched {{ }}\ncounter unmatched {{ }}\ncounter invalid {{ }}\n\
+            "{}table {table} linerate {{\ncounter matched {{ }}\ncounter unmatched {{ }}\ncounter invalid {{ }}\n\
              counter blocked {{ }}\n\
-             chain forward {{\ntype filter hook forward priority filter; policy accept;\n"
+             chain forward {{\ntype filter hook forward priority filter; policy accept;\n",
+            without_table(table)
         );
         if self.is_tracking {
             text.push_str("ct state invalid counter name invalid drop\n");
@@ -188,6 +189,11 @@ impl RuleCounts {
             list.push((format!("{family} {name}"), packets));
         }
     }
+}
+
+/// Commands that delete the table `linerate` of a family, whether there is one or not.
+pub(in super::super) fn without_table(family: &str) -> String {
+    format!("table {family} linerate\ndelete table {family} linerate\n")
 }
 
 /// Counters of the table `linerate` of each family.

@@ -7,14 +7,15 @@ mod counts;
 mod filter;
 
 use super::cables::{Cables, Ipv6, NextHop, Side, dropped, kernel_version, set_sysctl};
-use super::forwarder::{Forwarder, Inside};
+use super::forwarder::{Counts, Forwarder, Inside};
+use super::keeper::Pending;
 use super::params::params;
 use super::programs::Program;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
 use crate::interfaces::{COMING_UP, index_of, netlink, within};
-use crate::{Result, TestbedError};
+use crate::{Result, TeardownError, TestbedError};
 use filter::{Filter, Firewall};
-pub(super) use filter::{NFT, nft_counters};
+pub(super) use filter::{NFT, nft_counters, without_table};
 use linerate_model::Clock as _;
 use linerate_model::dut::{DutCounters, DutPlace};
 use linerate_sys::clock::{MonoClock, sleep_until};
@@ -104,14 +105,14 @@ fn filter(setup: &DutSetup) -> Result<Filter> {
 
 /// Packet filters that a router has: how they are made, and which of their counters count what.
 pub(super) trait Rules: Send + 'static {
-    /// Makes them in the calling thread's network.
+    /// Makes them in the calling thread's network, in place of those that it has made before.
     fn make(&self) -> Result<()>;
     /// What they counted, in the calling thread's network.
     fn read(&self) -> Result<RuleCounts>;
 }
 
 /// Packets by the rule that they met.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RuleCounts {
     /// Passed on.
     pub(super) accepted: Vec<(String, u64)>,
@@ -119,9 +120,24 @@ pub(super) struct RuleCounts {
     pub(super) dropped: Vec<(String, u64)>,
 }
 
+/// Adds what later rules of the same names passed or dropped.
+fn add(counts: &mut Vec<(String, u64)>, later: Vec<(String, u64)>) {
+    for (rule, packets) in later {
+        match counts.iter_mut().find(|(own, _)| *own == rule) {
+            Some((_, own)) => *own += packets,
+            None => counts.push((rule, packets)),
+        }
+    }
+}
+
 /// Forwarding of the kernel in the device's network.
 pub(super) struct Routing<R> {
     rules: Arc<R>,
+    /// What rules counted that a reset made anew, and all had counted at the last reading.
+    earlier: RuleCounts,
+    last: RuleCounts,
+    /// A reset that has begun.
+    restart: Option<Pending<()>>,
 }
 
 impl<R: Rules + Sync> Routing<R> {
@@ -144,16 +160,31 @@ impl<R: Rules + Sync> Routing<R> {
             forward()?;
             made.make()
         })?;
-        Ok(Self { rules })
+        Ok(Self {
+            rules,
+            earlier: RuleCounts::default(),
+            last: RuleCounts::default(),
+            restart: None,
+        })
+    }
+
+    /// Waits until a reset has ended.
+    fn settle(&mut self) -> Result<()> {
+        self.restart.take().map_or(Ok(()), |restart| restart.wait())
     }
 }
 
 impl<R: Rules + Sync> Inside for Routing<R> {
     fn count(&mut self, device: &Arc<NetNamespace>, counted: &mut DutCounters) -> Result<()> {
+        self.settle()?;
         let rules = Arc::clone(&self.rules);
-        let (drops, by_rule) = within(device, "the router", move || {
+        let (drops, read) = within(device, "the router", move || {
             Ok((counts::read(), rules.read()?))
         })?;
+        let mut by_rule = self.earlier.clone();
+        add(&mut by_rule.accepted, read.accepted);
+        add(&mut by_rule.dropped, read.dropped);
+        self.last = by_rule.clone();
         counted.drops.extend(drops);
         for (rule, packets) in by_rule.dropped {
             counted
@@ -161,6 +192,33 @@ impl<R: Rules + Sync> Inside for Routing<R> {
                 .push(dropped(DutPlace::FilterRule, &rule, packets));
         }
         counted.counters.extend(by_rule.accepted);
+        Ok(())
+    }
+
+    /// Forwards nothing while its rules are made anew. What these counted since the last reading is lost with them.
+    fn reset(&mut self, device: &Arc<NetNamespace>) -> Option<Result<Counts>> {
+        Some(self.restart(device).map(|()| Counts::Kept))
+    }
+
+    fn close(&mut self) -> Result<(), Vec<TeardownError>> {
+        // An error of a reset was told by the counters; what it made ends with the network.
+        drop(self.settle());
+        Ok(())
+    }
+}
+
+impl<R: Rules + Sync> Routing<R> {
+    fn restart(&mut self, device: &Arc<NetNamespace>) -> Result<()> {
+        self.settle()?;
+        within(device, "the router", stop_forwarding)?;
+        self.earlier = self.last.clone();
+        let rules = Arc::clone(&self.rules);
+        let begun = Pending::begin_in(device, move || {
+            rules.make()?;
+            forward()?;
+            wait_until_silent()
+        });
+        self.restart = Some(begun?);
         Ok(())
     }
 }
@@ -207,6 +265,11 @@ fn forward() -> Result<()> {
     }
     set_sysctl("ipv4/ip_forward", "1")?;
     set_sysctl("ipv6/conf/all/forwarding", "1")
+}
+
+fn stop_forwarding() -> Result<()> {
+    set_sysctl("ipv4/ip_forward", "0")?;
+    set_sysctl("ipv6/conf/all/forwarding", "0")
 }
 
 /// Waits until the calling thread's network has sent the multicast membership reports that IPv6 sends by itself.

@@ -103,10 +103,11 @@ impl<'c> Bench<'_, 'c> {
         self.context.interrupted()
     }
 
-    /// Makes the device forget the addresses that it learned, where linerate can reset it; whether it did.
+    /// Makes the device forget the addresses that it learned, where linerate can reset it; whether it did. A device that was
+    /// reset can be read when it forwards again.
     pub(super) fn forget_addresses(&mut self) -> bool {
         let device = self.context.device.as_mut();
-        device.is_some_and(|device| device.reset().is_ok())
+        device.is_some_and(|device| device.reset().and_then(|()| device.counters()).is_ok())
     }
 
     /// Adds to the run what its reader should know of a result.
