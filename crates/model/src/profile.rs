@@ -22,6 +22,10 @@ pub const MAX_REMARKS: usize = 16;
 /// thread's name.
 pub const OTHER_PROGRAMS: &str = "[other programs]";
 
+/// How the first frame of a stack begins that is of a program which the one that profiles started, such as a device under
+/// test; the name of its thread follows.
+pub const STARTED_PROGRAM: &str = "[started program] ";
+
 /// What makes a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -10,7 +10,7 @@
 mod rules;
 
 use linerate_model::cost::{CostLayer, LayerCost, PacketKind, ProfileCost};
-use linerate_model::profile::{OTHER_PROGRAMS, Profile, ProfileStack};
+use linerate_model::profile::{OTHER_PROGRAMS, Profile, ProfileStack, STARTED_PROGRAM};
 use linerate_model::units::float;
 use linerate_model::{PacketCount, Ratio};
 use rules::{Place, place};
@@ -58,7 +58,9 @@ impl<'a> Map<'a> {
         let mut frames = stack.frames.iter();
         // The first frame is a thread's name, which could be that of a function.
         let first = frames.next().map(|frame| self.name(*frame));
-        let foreign = first == Some(Some(OTHER_PROGRAMS));
+        let foreign = first
+            .flatten()
+            .is_some_and(|name| name == OTHER_PROGRAMS || name.starts_with(STARTED_PROGRAM));
         if stack.user {
             return if foreign {
                 Account::Other

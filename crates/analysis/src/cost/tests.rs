@@ -145,6 +145,8 @@ fn idle_cores_and_other_programs_are_no_cost() {
     assert_eq!(placed("![other programs];[user]"), Account::Other);
     let fault = "[other programs];asm_exc_page_fault;handle_mm_fault";
     assert_eq!(placed(fault), Account::Other);
+    let started = "[started program] pmd-c01;do_syscall_64;udp_sendmsg";
+    assert_eq!(placed(started), Account::Other);
     // A core that was idle until a packet came works.
     let woken = format!("{idle};asm_common_interrupt;common_interrupt;net_rx_action");
     assert_eq!(placed(&woken), Account::Layer(CostLayer::Softirq));

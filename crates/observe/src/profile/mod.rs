@@ -83,12 +83,11 @@ impl Profiler {
 
     /// Takes the samples since the last call.
     pub fn drain(&mut self) {
-        let (stacks, own) = (&mut self.stacks, std::process::id());
+        let stacks = &mut self.stacks;
         self.sampler.drain(|sample| {
             let context = match sample.mode {
                 Mode::Kernel => Context::Kernel,
-                _ if sample.process == own => Context::OwnCode,
-                _ => Context::OtherCode,
+                _ => Context::User,
             };
             stacks.add(context, &sample);
         });

@@ -3,7 +3,7 @@
 use super::{kernel_symbols, user_symbols};
 use crate::text::tidy;
 use linerate_model::profile::{
-    MAX_FRAMES, MAX_NAME, MAX_NAMES, MAX_STACKS, OTHER_PROGRAMS, ProfileStack,
+    MAX_FRAMES, MAX_NAME, MAX_NAMES, MAX_STACKS, OTHER_PROGRAMS, ProfileStack, STARTED_PROGRAM,
 };
 use linerate_sys::perf::Sample;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,14 +15,12 @@ const MAX_DISTINCT: usize = 16 * 1024;
 /// Maximum threads whose names are kept.
 const MAX_THREADS: usize = 1024;
 
-/// Whose code was running.
+/// Which code was running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Context {
     Kernel,
-    /// This process's code.
-    OwnCode,
-    /// Another process's code.
-    OtherCode,
+    /// That of the thread's process.
+    User,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,9 +41,11 @@ struct Thread {
 /// Owner of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    /// This process's or the kernel's.
-    Ours,
-    /// Another program's.
+    /// The kernel.
+    Kernel,
+    /// This process, or one that it started.
+    Known(u32),
+    /// Another program.
     Theirs,
 }
 
@@ -76,14 +76,16 @@ impl Stacks {
 
     pub(super) fn add(&mut self, context: Context, sample: &Sample<'_>) {
         self.samples += 1;
+        let thread = self.thread(sample);
+        let is_known = self.process(thread).is_some();
         let addresses = match (context, sample.chain) {
-            (Context::OtherCode, _) => Vec::new(),
+            (Context::User, _) if !is_known => Vec::new(),
             (_, []) => vec![sample.address],
             // One frame is reserved for the thread.
             (_, chain) => chain[..chain.len().min(MAX_FRAMES - 1)].to_vec(),
         };
         let stack = Stack {
-            thread: self.thread(sample),
+            thread,
             context,
             addresses,
         };
@@ -113,25 +115,52 @@ impl Stacks {
         number
     }
 
+    /// The process of a thread whose functions may be named.
+    fn process(&self, thread: u32) -> Option<u32> {
+        match self.threads.get(&thread)?.owner {
+            Owner::Known(process) => Some(process),
+            Owner::Kernel | Owner::Theirs => None,
+        }
+    }
+
     /// Looks up all names. What cannot be named is noted in `remarks`.
     pub(super) fn named(self, remarks: &mut Vec<String>) -> SymbolizedStacks {
-        let of = |context: Context| -> BTreeSet<u64> {
-            let stacks = self.counts.keys().filter(|stack| stack.context == context);
-            stacks.flat_map(Stack::lookups).collect()
-        };
-        let kernel = kernel_symbols::names(&of(Context::Kernel), remarks);
-        let own = user_symbols::names(&of(Context::OwnCode), remarks);
+        let mut in_kernel = BTreeSet::new();
+        let mut in_process: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        for stack in self.counts.keys() {
+            match (stack.context, self.process(stack.thread)) {
+                (Context::Kernel, _) => in_kernel.extend(stack.lookups()),
+                (Context::User, Some(process)) => {
+                    in_process
+                        .entry(process)
+                        .or_default()
+                        .extend(stack.lookups());
+                }
+                (Context::User, None) => {}
+            }
+        }
+        let kernel = kernel_symbols::names(&in_kernel, remarks);
+        let by_process: BTreeMap<u32, _> = in_process
+            .iter()
+            .map(|(process, addresses)| {
+                (*process, user_symbols::names(*process, addresses, remarks))
+            })
+            .collect();
         let mut merged: BTreeMap<Frames<'_>, u64> = BTreeMap::new();
         for (stack, count) in &self.counts {
             let mut frames = match self.threads.get(&stack.thread) {
-                Some(thread) if thread.owner == Owner::Ours => vec![thread.name.as_str()],
+                Some(thread) if thread.owner != Owner::Theirs => vec![thread.name.as_str()],
                 // The peer must not learn the names of this host's programs.
                 Some(_) | None => vec![OTHER_PROGRAMS],
             };
-            match stack.context {
-                Context::OtherCode => frames.push("[user]"),
-                Context::OwnCode => frames.extend(stack.frames(&own, "[user]")),
-                Context::Kernel => frames.extend(stack.frames(&kernel, "[kernel]")),
+            let process = self.process(stack.thread);
+            match (
+                stack.context,
+                process.and_then(|process| by_process.get(&process)),
+            ) {
+                (Context::User, None) => frames.push("[user]"),
+                (Context::User, Some(names)) => frames.extend(stack.frames(names, "[user]")),
+                (Context::Kernel, _) => frames.extend(stack.frames(&kernel, "[kernel]")),
             }
             let user = stack.context != Context::Kernel;
             *merged.entry((frames, user)).or_default() += count;
@@ -215,33 +244,48 @@ impl Thread {
         if thread == 0 {
             return Self {
                 name: "swapper".to_owned(),
-                owner: Owner::Ours,
+                owner: Owner::Kernel,
             };
         }
         let comm = fs::read_to_string(format!("/proc/{process}/task/{thread}/comm"));
         let name = comm.ok().and_then(|name| tidy(&name));
-        let stat = fs::read_to_string(format!("/proc/{process}/stat"));
-        let is_kernel = stat.is_ok_and(|stat| is_kernel_thread(&stat));
-        Self {
-            name: name.map_or_else(|| "ended thread".to_owned(), |name| without_core(&name)),
-            owner: if is_kernel || process == std::process::id() {
-                Owner::Ours
-            } else {
-                Owner::Theirs
-            },
-        }
+        let name = name.map_or_else(|| "ended thread".to_owned(), |name| without_core(&name));
+        let own = std::process::id();
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let (name, owner) = match ProcessStat::read(&stat) {
+            _ if process == own => (name, Owner::Known(process)),
+            Some(stat) if stat.is_kernel => (name, Owner::Kernel),
+            Some(stat) if stat.parent == own => {
+                (format!("{STARTED_PROGRAM}{name}"), Owner::Known(process))
+            }
+            _ => (name, Owner::Theirs),
+        };
+        Self { name, owner }
     }
 }
 
-/// Whether a thread is the kernel's, by the flags in `/proc/PID/stat`: a program that is ending has no command line
-/// either.
-fn is_kernel_thread(stat: &str) -> bool {
-    const PF_KTHREAD: u64 = 0x0020_0000;
-    // The name in parentheses may contain anything; after it come state, ppid, pgrp, session, tty, tpgid, flags.
-    let flags = stat
-        .rsplit_once(')')
-        .and_then(|(_, rest)| rest.split_ascii_whitespace().nth(6)?.parse::<u64>().ok());
-    flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
+/// What `/proc/PID/stat` says of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ProcessStat {
+    /// Who started it.
+    parent: u32,
+    /// Whether it is a thread of the kernel, by its flags: a program that is ending has no command line either.
+    is_kernel: bool,
+}
+
+impl ProcessStat {
+    fn read(stat: &str) -> Option<Self> {
+        const PF_KTHREAD: u64 = 0x0020_0000;
+        // The name in parentheses may contain anything; after it come state, ppid, pgrp, session, tty, tpgid, flags.
+        let (_, rest) = stat.rsplit_once(')')?;
+        let mut fields = rest.split_ascii_whitespace().skip(1);
+        let parent = fields.next()?.parse().ok()?;
+        let flags: u64 = fields.nth(4)?.parse().ok()?;
+        Some(Self {
+            parent,
+            is_kernel: flags & PF_KTHREAD != 0,
+        })
+    }
 }
 
 /// Name without the core number: `ksoftirqd/3` is one of several equal threads.
@@ -310,10 +354,54 @@ mod tests {
     #[test]
     fn kernel_threads_are_known_by_their_flags() {
         let softirq = "15 (ksoftirqd/0) S 2 0 0 0 -1 69238848 0 0 0 0 0 0";
-        let program = "77 (a) b) R 2 0 0 0 -1 4194304 0 0 0 0 0 0";
-        assert!(is_kernel_thread(softirq));
-        assert!(!is_kernel_thread(program));
-        assert!(!is_kernel_thread("77 (cut) R 2"));
+        let program = "77 (a) b) R 5 0 0 0 -1 4194304 0 0 0 0 0 0";
+        let read = |stat| ProcessStat::read(stat).map(|read| (read.parent, read.is_kernel));
+        assert_eq!(read(softirq), Some((2, true)));
+        assert_eq!(read(program), Some((5, false)));
+        assert_eq!(read("77 (cut) R 2"), None);
+    }
+
+    #[test]
+    fn functions_of_a_started_program_are_named_and_its_thread_says_so() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let process = child.id();
+        let maps = || fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+        // From the start of its code on, when it is no longer this program's copy.
+        let code = loop {
+            let maps = maps();
+            let line = maps
+                .lines()
+                .find(|line| line.contains("r-xp") && line.contains("sleep"));
+            if let Some((from, _)) = line.and_then(|line| line.split_once('-')) {
+                break u64::from_str_radix(from, 16).unwrap();
+            }
+        };
+        let mut stacks = Stacks::default();
+        let seen = Sample {
+            mode: Mode::User,
+            address: code,
+            process,
+            thread: process,
+            chain: &[],
+        };
+        stacks.add(Context::User, &seen);
+        let named = stacks.named(&mut Vec::new());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(named.names.len(), 2, "{:?}", named.names);
+        assert!(
+            named.names.contains(&format!("{STARTED_PROGRAM}sleep")),
+            "{:?}",
+            named.names
+        );
+        assert!(
+            !named.names.contains(&"[user]".to_owned()),
+            "{:?}",
+            named.names
+        );
     }
 
     #[test]

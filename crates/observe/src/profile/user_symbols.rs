@@ -1,4 +1,4 @@
-//! Names of user addresses in this process: its own functions, else the module's name.
+//! Names of user addresses in this process and in programs that it started: functions, else the module's name.
 
 use crate::text::whole_lines;
 use object::read::ReadCache;
@@ -6,33 +6,41 @@ use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 
-/// Function or module that contains each of `addresses`.
-pub(super) fn names(addresses: &BTreeSet<u64>, remarks: &mut Vec<String>) -> BTreeMap<u64, String> {
-    if addresses.is_empty() {
-        return BTreeMap::new();
-    }
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let program = std::env::current_exe().ok();
+/// Function or module of `process` that contains each of `addresses`.
+pub(super) fn names(
+    process: u32,
+    addresses: &BTreeSet<u64>,
+    remarks: &mut Vec<String>,
+) -> BTreeMap<u64, String> {
+    let of = |what: &str| format!("/proc/{process}/{what}");
+    let maps = fs::read_to_string(of("maps")).unwrap_or_default();
+    let program = fs::read_link(of("exe")).ok();
     let program = program.as_deref().and_then(|path| path.to_str());
     // An agent started by `ssh://` deletes its file.
     let program = program.map(|path| path.strip_suffix(" (deleted)").unwrap_or(path));
     let mut names = BTreeMap::new();
-    let mut own = BTreeMap::new();
+    let mut modules: BTreeMap<&str, BTreeMap<u64, u64>> = BTreeMap::new();
     for address in addresses {
         let Some((path, offset)) = located(&maps, *address) else {
             continue;
         };
         let module = path.rsplit('/').next().unwrap_or(path);
         names.insert(*address, module.to_owned());
-        if Some(path) == program {
-            own.insert(*address, offset);
+        modules.entry(path).or_default().insert(*address, offset);
+    }
+    for (path, offsets) in modules {
+        let is_program = Some(path) == program;
+        let file = if is_program {
+            of("exe")
+        } else {
+            of(&format!("root{path}"))
+        };
+        let functions = functions(&file, &offsets).unwrap_or_default();
+        if is_program && process == std::process::id() && functions.is_empty() {
+            remarks.push("this program has no symbols, so its functions have no names".to_owned());
         }
+        names.extend(functions);
     }
-    let functions = functions(&own).unwrap_or_default();
-    if functions.is_empty() && !own.is_empty() {
-        remarks.push("this program has no symbols, so its functions have no names".to_owned());
-    }
-    names.extend(functions);
     names
 }
 
@@ -50,9 +58,9 @@ fn located(maps: &str, address: u64) -> Option<(&str, u64)> {
     })
 }
 
-/// Names of the functions of this program at offsets in its file.
-fn functions(offsets: &BTreeMap<u64, u64>) -> Option<BTreeMap<u64, String>> {
-    let cache = ReadCache::new(File::open("/proc/self/exe").ok()?);
+/// Names of the functions at offsets in an ELF file.
+fn functions(path: &str, offsets: &BTreeMap<u64, u64>) -> Option<BTreeMap<u64, String>> {
+    let cache = ReadCache::new(File::open(path).ok()?);
     let file = object::File::parse(&cache).ok()?;
     let linked = |offset: u64| {
         file.segments().find_map(|segment| {
@@ -68,10 +76,9 @@ fn functions(offsets: &BTreeMap<u64, u64>) -> Option<BTreeMap<u64, String>> {
         .filter_map(|(address, offset)| Some((linked(*offset)?, *address)))
         .collect();
     let mut names = BTreeMap::new();
-    for symbol in file
-        .symbols()
-        .filter(|symbol| symbol.kind() == SymbolKind::Text)
-    {
+    // A library without its table of symbols still has those that others link to.
+    let symbols = file.dynamic_symbols().chain(file.symbols());
+    for symbol in symbols.filter(|symbol| symbol.kind() == SymbolKind::Text) {
         let start = symbol.address();
         let end = start.saturating_add(symbol.size());
         for address in wanted.range(start..end).map(|(_, address)| *address) {
@@ -107,7 +114,8 @@ mod tests {
     fn an_own_function_is_found_by_its_address() {
         let here: fn(&str, u64) -> Option<(&str, u64)> = located;
         let address = here as usize as u64;
-        let names = names(&BTreeSet::from([address]), &mut Vec::new());
+        let own = std::process::id();
+        let names = names(own, &BTreeSet::from([address]), &mut Vec::new());
         assert!(names[&address].contains("located"), "{names:?}");
     }
 }

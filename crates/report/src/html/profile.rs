@@ -35,6 +35,7 @@ pub(super) fn all(run: &Run, anchor: &str, level: u8) -> Markup {
                     @for side in [Side::Sender, Side::Receiver] {
                         (end(run, trial, side, anchor, level + 1))
                     }
+                    (started(run, trial, level + 1))
                 }
             }
             @if left > 0 { p.muted { (left) " more sampled trials are in the run, not drawn." } }
@@ -52,19 +53,65 @@ fn same_machine(run: &Run) -> bool {
     matches!(boots[..], [Some(a), Some(b)] if a == b)
 }
 
-fn end(run: &Run, trial: &Trial, side: Side, anchor: &str, level: u8) -> Markup {
-    let summary = trial.profile();
-    let of = summary.and_then(|profile| match side {
+/// What an end was sampled to cost, and its stacks.
+fn sampled(trial: &Trial, side: Side) -> (Option<&ProfileSide>, Option<&Profile>) {
+    let of = trial.profile().and_then(|profile| match side {
         Side::Sender => profile.sender.as_ref(),
         Side::Receiver => profile.receiver.as_ref(),
     });
-    let name = words::side(Some(side));
-    let title = match run.trials.len() {
-        1 => format!("CPU time of the {name}"),
-        _ => format!("CPU time of the {name}, {}", trial_name(run, trial)),
-    };
     let raw = trial.raw().iter().find(|report| report.side == side);
-    let profile = raw.and_then(|report| report.profile.as_ref());
+    (of, raw.and_then(|report| report.profile.as_ref()))
+}
+
+fn title(what: &str, run: &Run, trial: &Trial) -> String {
+    match run.trials.len() {
+        1 => format!("CPU time of the {what}"),
+        _ => format!("CPU time of the {what}, {}", trial_name(run, trial)),
+    }
+}
+
+/// Functions of programs that linerate started, as the first end saw them: both see the same ones.
+fn started(run: &Run, trial: &Trial, level: u8) -> Markup {
+    let seen = [Side::Sender, Side::Receiver].into_iter().find_map(|side| {
+        let (Some(ProfileSide::Sampled(cost)), Some(profile)) = sampled(trial, side) else {
+            return None;
+        };
+        let times = flame::started_times(profile, cost);
+        (!times.is_empty()).then_some((times, cost))
+    });
+    let Some((times, cost)) = seen else {
+        return html! {};
+    };
+    let all: u64 = times.iter().map(|time| time.samples).sum();
+    let mut table = Table::new(["Function", "Thread", "Share (%)", "Per packet (ns)"]);
+    for time in times.into_iter().take(MAX_FUNCTIONS) {
+        let samples = float(time.samples);
+        let each = cost
+            .ns_per_packet
+            .map(|ns| ns / float(cost.busy_samples.max(1)));
+        table.push(vec![
+            Cell::text(time.name),
+            Cell::text(time.thread),
+            Cell::number(Some(samples / float(all)), Unit::PERCENT),
+            Cell::number(each.map(|each| each * samples), Unit::NANOS),
+        ]);
+    }
+    let title = title("programs that linerate started", run, trial);
+    html! {
+        figure {
+            figcaption {
+                (heading(level, None, &title))
+                p { "A device under test, for one: " (all) " samples, which are no cost of either end." }
+            }
+            (page::folded(&table, &format!("Functions: {title}"), "Functions with the most time of their own", true))
+        }
+    }
+}
+
+fn end(run: &Run, trial: &Trial, side: Side, anchor: &str, level: u8) -> Markup {
+    let name = words::side(Some(side));
+    let title = title(name, run, trial);
+    let (of, profile) = sampled(trial, side);
     html! {
         @match (of, profile) {
             (Some(ProfileSide::Sampled(cost)), Some(profile)) => {

@@ -132,3 +132,44 @@ fn the_page_draws_what_is_a_cost_and_says_what_is_missing() {
     assert!(page.contains("Not sampled: perf_event_open"));
     assert!(!page.contains("<script>document"));
 }
+
+#[test]
+fn functions_of_a_started_program_have_a_table_of_their_own() {
+    let mut run = sampled();
+    let measured = run.trials[0].measured_mut().unwrap();
+    let profile = measured.raw[0].profile.as_mut().unwrap();
+    let first = u32::try_from(profile.names.len()).unwrap();
+    let names = ["[started program] pmd-c01", "rx_burst", "packet_rcv"];
+    profile.names.extend(names.map(str::to_owned));
+    for (frames, samples, user) in [
+        (vec![first, first + 1], 60, true),
+        (vec![first, first + 2], 20, false),
+    ] {
+        profile.samples += samples;
+        profile.stacks.push(ProfileStack {
+            frames,
+            samples,
+            user,
+        });
+    }
+    let summary = measured.profile.as_mut().unwrap();
+    let Some(ProfileSide::Sampled(cost)) = &mut summary.sender else {
+        panic!("{summary:?}");
+    };
+    cost.stack_layers.extend([None, None]);
+    let html = renderers::ALL.iter().find(|r| r.id == "html").unwrap();
+    let page = html.render(&report(&[run])).unwrap();
+    let (_, table) = page.split_once("programs that linerate started").unwrap();
+    let (_, row) = table.split_once("rx_burst").unwrap();
+    let (row, rest) = row.split_once("</tr>").unwrap();
+    // 60 of 80 samples; a busy sample is 2000 / 800 ns of a packet.
+    assert!(
+        row.contains("pmd-c01") && row.contains(">75<") && row.contains(">150<"),
+        "{row}"
+    );
+    assert!(rest.contains("packet_rcv"));
+    assert!(
+        !page.contains("[started program]"),
+        "its thread is named alone"
+    );
+}
