@@ -70,7 +70,7 @@ impl Suite {
 
 /// What is one test to a CI system.
 #[derive(Debug)]
-pub struct Case {
+pub(crate) struct Case {
     name: String,
     seconds: String,
     outcome: Outcome,

@@ -45,7 +45,7 @@ mod trend;
 mod words;
 
 pub use footprint::{FootprintPage, FootprintView};
-pub use junit::junit;
+pub use junit::{Suite, junit};
 pub use missed::missed_goals;
 pub use openmetrics::{agent_metrics, run_metrics};
 pub use page::{PageParts, page_parts};
