@@ -8,6 +8,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::{Demux, PeerKind, Protocol};
 use linerate_session::{Flows, StreamDemux};
 use linerate_sys::sockopt::{set_max_segment, set_receive_buffer};
+use linerate_sys::tcp::set_pending;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -174,6 +175,7 @@ impl Port {
             }
         };
         listener.set_nonblocking(true)?;
+        set_pending(&listener, MAX_QUEUED)?;
         if speaking.is_own() && shared.is_none() {
             set_max_segment(&listener, SMALL_SEGMENT)?;
         }
@@ -215,6 +217,10 @@ impl Port {
 /// Receive buffer for datagrams of streams without a socket: the default of 208 KiB holds some 90 long ones, which a
 /// flood sends in a moment. The system often grants less.
 const FIRST_DATAGRAMS_BYTES: usize = 4 << 20;
+
+/// Connections that wait at a port until they are accepted: with the 128 of the standard library, some hundred clients that
+/// come again and again have others wait for a second or two.
+const MAX_QUEUED: u16 = 4096;
 
 /// Maximum segment of the control connection: fits into 576 bytes of IP, which every path carries (RFC 791, RFC 9293
 /// §3.7.1). Where data shares the control connection's port this would slow the data.

@@ -194,6 +194,12 @@ pub fn wait_readable(sockets: &[BorrowedFd<'_>], limit: Duration) -> io::Result<
     }
 }
 
+/// Lets so many connections of a socket that listens wait until they are accepted, if the system grants that
+/// (`net.core.somaxconn`). What comes beyond is dropped, and comes again after a second.
+pub fn set_pending(listener: &TcpListener, pending: u16) -> io::Result<()> {
+    Ok(net::listen(listener, pending.into())?)
+}
+
 /// Whether the peer of `socket` has ended its direction, or this end has shut it down; received bytes may still be
 /// read.
 pub fn is_hung_up(socket: impl AsFd) -> io::Result<bool> {
@@ -228,6 +234,17 @@ fn wait_connected(socket: &OwnedFd, limit: Duration) -> io::Result<()> {
 mod tests {
     use super::*;
     use linerate_model::ByteCount;
+
+    #[test]
+    fn more_connections_wait_than_the_standard_library_lets() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        set_pending(&listener, 1000).unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = |_| TcpStream::connect_timeout(&address, Duration::from_secs(60)).unwrap();
+        // The handshake of one that finds no room would be repeated until the timeout.
+        let waiting: Vec<_> = (0..300).map(connect).collect();
+        assert_eq!(waiting.len(), 300);
+    }
 
     #[test]
     fn options_hold_on_both_ends_of_a_connection() {
