@@ -150,43 +150,49 @@ fn package(place: &Place) {
     place.run(&["list"]).done();
 }
 
-#[test]
-fn a_package_starts_nothing_and_contacts_nobody() {
-    let (place, mark) = place_with_mark();
-    package(&place);
-    tar(&place, &["xf", "answer.tar", "table.csv", "runs/1.json"]);
-    let bait = Bait::new();
-    let listed = place.listed().len();
-    let refused = |plan: &str, more: &[&str]| -> Ended {
-        place.with("plan.toml", plan.as_bytes());
-        tar(
-            &place,
-            &[
-                "cf",
-                "evil.tar",
-                "--format=ustar",
-                "plan.toml",
-                "table.csv",
-                "runs/1.json",
-            ],
-        );
-        let ended = place.run(&[&["reproduce", "evil.tar"], more].concat());
-        assert!(!mark.exists(), "{plan}: {ended:?}");
-        bait.is_untouched();
-        ended
-    };
-    let factors = "[factors]\ndirection = [\"forward\"]\n";
-    let host = format!("host = \"{}\"\n", bait.address());
-    let without = format!(
-        "[study]\n{host}[defaults]\nkind = \"udp\"\nrate = \"2M\"\ntime = \"200ms\"\n{factors}"
-    );
-    let address = bait.address();
-    refused(&without, &[]).failed(2, &[&address, "--host HOST"]);
-    refused(&without, &["--run-programs"]).failed(2, &[&address, "--host HOST"]);
-    for (defaults, tables) in &STARTS[..1] {
-        let plan = format!("[study]\n[defaults]\ntime = \"200ms\"\n{defaults}{factors}{tables}");
-        refused(&plan, &[]).failed(2, &["`sh mark.sh`", "--run-programs"]);
+/// A stranger's package, whose plan each test writes.
+struct Stranger {
+    place: Place,
+    mark: PathBuf,
+    bait: Bait,
+}
+
+impl Stranger {
+    fn new() -> Self {
+        let (place, mark) = place_with_mark();
+        package(&place);
+        tar(&place, &["xf", "answer.tar", "table.csv", "runs/1.json"]);
+        let bait = Bait::new();
+        Self { place, mark, bait }
     }
+
+    /// Reproduces the package with this plan, which starts nothing and contacts nobody.
+    fn reproduced(&self, plan: &str, more: &[&str]) -> Ended {
+        const PACK: [&str; 3] = ["cf", "evil.tar", "--format=ustar"];
+        let files = ["plan.toml", "table.csv", "runs/1.json"];
+        self.place.with("plan.toml", plan.as_bytes());
+        tar(&self.place, &[&PACK[..], &files].concat());
+        let ended = self.place.run(&[&["reproduce", "evil.tar"], more].concat());
+        assert!(!self.mark.exists(), "{plan}: {ended:?}");
+        self.bait.is_untouched();
+        ended
+    }
+
+    /// A plan that measures at `host`.
+    fn plan_at(host: &str) -> String {
+        format!(
+            "[study]\nhost = \"{host}\"\n[defaults]\nkind = \"udp\"\nrate = \"2M\"\ntime = \"200ms\"\n{FACTORS}"
+        )
+    }
+}
+
+const FACTORS: &str = "[factors]\ndirection = [\"forward\"]\n";
+
+#[test]
+fn a_host_that_the_user_names_replaces_the_one_of_a_package() {
+    let stranger = Stranger::new();
+    let address = stranger.bait.address();
+    let refused = |plan: &str, more: &[&str]| stranger.reproduced(plan, more);
     // One host does not take the place of several: what to do is said at once, with --host and without.
     let two = "[study]\n[defaults]\nkind = \"udp\"\nrate = \"2M\"\ntime = \"200ms\"\n";
     let two = format!("{two}[factors]\nhost = [\"{address}\", \"192.0.2.1\"]\n");
@@ -194,16 +200,32 @@ fn a_package_starts_nothing_and_contacts_nobody() {
         refused(&two, more).failed(2, &["tar xf", "plan.toml --published table.csv"]);
     }
     // A board is looked for where it is contacted.
-    let board = without.replace(&address, "board://no-such-board");
+    let board = Stranger::plan_at("board://no-such-board");
     refused(&board, &[]).failed(2, &["board://no-such-board", "--host HOST"]);
     let ended = refused(&board, &["--host", "board://no-such-board", "--no-store"]);
     ended.failed(5, &["linerate board up no-such-board"]);
+}
+
+#[test]
+fn a_package_starts_nothing_and_contacts_nobody() {
+    let stranger = Stranger::new();
+    let place = &stranger.place;
+    let listed = place.listed().len();
+    let refused = |plan: &str, more: &[&str]| stranger.reproduced(plan, more);
+    let address = stranger.bait.address();
+    let without = Stranger::plan_at(&address);
+    refused(&without, &[]).failed(2, &[&address, "--host HOST"]);
+    refused(&without, &["--run-programs"]).failed(2, &[&address, "--host HOST"]);
+    for (defaults, tables) in &STARTS[..1] {
+        let plan = format!("[study]\n[defaults]\ntime = \"200ms\"\n{defaults}{FACTORS}{tables}");
+        refused(&plan, &[]).failed(2, &["`sh mark.sh`", "--run-programs"]);
+    }
     let built_in = format!(
-        "[study]\n[defaults]\nkind = \"udp\"\nrate = \"2M\"\nstack = \"kernel\"\ntime = \"200ms\"\n{factors}"
+        "[study]\n[defaults]\nkind = \"udp\"\nrate = \"2M\"\nstack = \"kernel\"\ntime = \"200ms\"\n{FACTORS}"
     );
     refused(&built_in, &[]).failed(2, &["stack://kernel", "--run-programs"]);
     let device =
-        format!("[study]\n[defaults]\nkind = \"switch\"\nports = \"porta,portb\"\n{factors}");
+        format!("[study]\n[defaults]\nkind = \"switch\"\nports = \"porta,portb\"\n{FACTORS}");
     let named = "frames on the interfaces porta and portb";
     refused(&device, &[]).failed(2, &[named, "--run-programs"]);
     refused(&device, &["--host", "127.0.0.1:9"]).failed(2, &["leave --host out"]);
@@ -216,10 +238,10 @@ fn a_package_starts_nothing_and_contacts_nobody() {
     let dense = format!("{{\"schema\":\"linerate/run/2\",\"x\":[{dense}0]}}");
     place.with("runs/1.json", dense.as_bytes());
     refused(&without, &named).failed(3, &["runs/1.json", "200004 values"]);
-    tar(&place, &["xf", "answer.tar", "runs/1.json"]);
+    tar(place, &["xf", "answer.tar", "runs/1.json"]);
     // A host that the user names lets no wrapper in.
     let wrapped = format!(
-        "[study]\n{host}[defaults]\nkind = \"latency\"\nwrap = \"sh mark.sh\"\ntime = \"200ms\"\n"
+        "[study]\nhost = \"{address}\"\n[defaults]\nkind = \"latency\"\nwrap = \"sh mark.sh\"\ntime = \"200ms\"\n"
     );
     let wrapped = wrapped + "[factors]\ntransport = [\"udp\"]\n";
     let ended = refused(&wrapped, &["--host", "127.0.0.1:9"]);
