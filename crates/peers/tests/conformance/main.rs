@@ -200,14 +200,13 @@ fn a_server_that_drips_its_answers_holds_a_client_for_a_bounded_time() {
         // 10 s for the greeting, 20 s for setting up, the test's second and 11 s for what drains, and 10 s for the end.
         // linerate's own: 15 s until traffic, 14 s for test and reports, and an answer to the abort.
         let most = Duration::from_secs(if is_own { 32 } else { 52 });
-        for spec in specs_of(kind) {
+        // What ends by a number of transactions ends at once in this harness, or by time never.
+        let by_time = |spec: &TestSpec| matches!(spec.stop, Stop::After(_));
+        for spec in specs_of(kind).into_iter().filter(by_time) {
             let spec = TestSpec {
                 stop: Stop::After(Duration::from_secs(1)),
                 ..spec
             };
-            if kind.check(&spec).is_err() {
-                continue;
-            }
             for tenths in [1, 7, 20, 40, 60, 90] {
                 let gap = Duration::from_millis(100) * tenths;
                 let held = held_by_drips(kind, &spec, gap);
