@@ -2,10 +2,9 @@
 //! one long trial per load, no prediction, no queue rule beyond the shared one.
 
 use super::config::{SearchConfig, SearchError};
-use super::goal_state::GiveUp;
 use super::history::History;
 use super::outcome::{Step, TrialOutcome};
-use super::shortfall::Cause;
+use super::shortfall::{Cause, GiveUp};
 use super::{Search, SearchKind, curve};
 use linerate_model::run::{CurveFacts, GoalResult};
 use linerate_model::{BitRate, Ratio};

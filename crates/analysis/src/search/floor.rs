@@ -3,6 +3,7 @@
 
 use super::config::{SearchConfig, SearchGoal};
 use super::history::History;
+use super::shortfall::Loss;
 use linerate_model::{BitRate, Ratio};
 use statrs::distribution::{Binomial, DiscreteCDF};
 use std::time::Duration;
@@ -36,15 +37,6 @@ pub(super) enum Advice {
     Bisect,
     /// Look at lower loads.
     SearchOn,
-}
-
-/// Loss that was seen at every load.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Loss {
-    /// Lost / sent.
-    pub(super) ratio: Ratio,
-    /// The lowest load at which a packet was lost.
-    pub(super) lowest_load: BitRate,
 }
 
 /// Loads up to this share of the highest forwarding rate are below saturation.

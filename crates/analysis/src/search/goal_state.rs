@@ -1,8 +1,7 @@
 //! How far the search for one goal is, and why it may have ended early.
 
-use super::floor::Loss;
+use super::shortfall::GiveUp;
 use linerate_model::BitRate;
-use std::fmt;
 use std::time::Duration;
 
 /// How far a goal is.
@@ -21,31 +20,4 @@ pub(super) struct GoalState {
     pub(super) given_up: Option<GiveUp>,
     /// Trials and time when it was found done.
     pub(super) done: Option<(u32, Duration)>,
-}
-
-/// Why a goal is out of reach.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum GiveUp {
-    /// So much is lost at every load.
-    Floor(Loss),
-    /// A trial told no delay, but the goal limits it.
-    NoDelay,
-    /// No valid trial counted what was sent and what came.
-    NoTrial,
-}
-
-impl fmt::Display for GiveUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Floor(loss) => write!(
-                f,
-                "out of reach, as {} is lost at every load down to {}",
-                loss.ratio, loss.lowest_load
-            ),
-            Self::NoDelay => f.write_str("not judged: no trial measured a delay to compare"),
-            Self::NoTrial => {
-                f.write_str("not judged, as no valid trial counted what was sent and what came")
-            }
-        }
-    }
 }

@@ -12,10 +12,10 @@
 use super::classify::Class;
 use super::config::{SearchConfig, SearchError, SearchGoal};
 use super::floor::{self, Advice};
-use super::goal_state::{GiveUp, GoalState};
+use super::goal_state::GoalState;
 use super::history::{Bounds, History};
 use super::outcome::{Step, TrialOutcome};
-use super::shortfall::Cause;
+use super::shortfall::{Cause, GiveUp};
 use super::{Search, SearchKind, burst, curve, ramp};
 use linerate_model::run::{BoundedBy, CurveFacts, GoalResult};
 use linerate_model::{BitRate, Ratio};

@@ -1,10 +1,46 @@
 //! Why a goal was not reached, in a sentence.
 
 use super::config::{LoadUnit, SearchGoal};
-use super::goal_state::GiveUp;
-use linerate_model::BitRate;
 use linerate_model::run::GoalResult;
+use linerate_model::{BitRate, Ratio};
+use std::fmt;
 use std::time::Duration;
+
+/// Loss that was seen at every load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Loss {
+    /// Lost / sent.
+    pub(super) ratio: Ratio,
+    /// The lowest load at which a packet was lost.
+    pub(super) lowest_load: BitRate,
+}
+
+/// Why a goal is out of reach.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum GiveUp {
+    /// So much is lost at every load.
+    Floor(Loss),
+    /// A trial told no delay, but the goal limits it.
+    NoDelay,
+    /// No valid trial counted what was sent and what came.
+    NoTrial,
+}
+
+impl fmt::Display for GiveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Floor(loss) => write!(
+                f,
+                "out of reach, as {} is lost at every load down to {}",
+                loss.ratio, loss.lowest_load
+            ),
+            Self::NoDelay => f.write_str("not judged: no trial measured a delay to compare"),
+            Self::NoTrial => {
+                f.write_str("not judged, as no valid trial counted what was sent and what came")
+            }
+        }
+    }
+}
 
 /// What kept a search from reaching a goal.
 #[derive(Debug, Clone, Copy, PartialEq)]
