@@ -202,7 +202,7 @@ fn a_host_that_the_user_names_replaces_the_one_of_a_package() {
     // A board is looked for where it is contacted.
     let board = Stranger::plan_at("board://no-such-board");
     refused(&board, &[]).failed(2, &["board://no-such-board", "--host HOST"]);
-    let ended = refused(&board, &["--host", "board://no-such-board", "--no-store"]);
+    let ended = refused(&board, &["--host", "board://no-such-board"]);
     ended.failed(5, &["linerate board up no-such-board"]);
 }
 
