@@ -189,7 +189,7 @@ pub(crate) fn a_restart_is_timed_and_its_losses_have_a_place() {
             ("line-rate", "8M"),
             ("frame-size", "256"),
             ("loss-goal", "1%"),
-            ("budget", "2s"),
+            ("budget", "5s"),
             ("delay-load", ""),
             ("diagnose", "0s"),
         ]);
