@@ -101,7 +101,8 @@ fn take_what_explains_most(draft: &mut Draft<'_>) {
     draft.verdict = best.unwrap_or_else(|| unexamined(&draft.findings));
 }
 
-/// Share of the loss, or of a trial's time, from which on an outage is what a run shows before all else.
+/// Share of the loss, or of the time where nothing tells of loss, from which on an outage is what a run shows before all
+/// else.
 const OUTAGE_SHARE: f64 = 0.1;
 
 /// The outage that was found, if any.
@@ -118,11 +119,10 @@ fn put_outage_first(draft: &mut Draft<'_>) {
     let Some(found) = found_outage(draft).cloned() else {
         return;
     };
-    let is_large = found
-        .share_ratio
-        .is_some_and(|share| share.get() >= OUTAGE_SHARE);
-    let is_long = || share_of_time(draft.whole, draft.direction) >= OUTAGE_SHARE;
-    if !is_large && !is_long() && limits(&draft.verdict) == 2 {
+    let share = found.share_ratio.map(Ratio::get);
+    let is_large =
+        share.unwrap_or_else(|| share_of_time(draft.whole, draft.direction)) >= OUTAGE_SHARE;
+    if !is_large && limits(&draft.verdict) == 2 {
         return;
     }
     let rest = std::mem::replace(&mut draft.verdict, found);
