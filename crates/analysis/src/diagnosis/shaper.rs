@@ -31,8 +31,8 @@ pub(super) fn rate(trial: &Trial, payload_rate: f64) -> Option<Rate> {
     })
 }
 
-/// Whether `suspect` is a shaper where there is no queue, or one whose rate is known, and was reached in no test, with what others sent through it, and which
-/// dropped nothing, nor made the sender wait for room: it only delayed.
+/// Whether `suspect` is a shaper where there is no queue, or one whose rate is known, and was reached in no test, with what
+/// others sent through it, and which dropped nothing, nor made the sender wait for room: it only delayed.
 pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     let (run, limited) = (seen.run, seen.limited);
     let alike = |trial: &&Trial| trial.valid && trial.direction == limited.direction;

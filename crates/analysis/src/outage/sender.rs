@@ -74,17 +74,12 @@ pub(super) fn lost_in(trial: &Trial, start: Duration, end: Duration) -> Option<u
     let is_within = |interval: &&TrialInterval| interval.start < end && interval.end > start;
     let mut known = 0_u64;
     // The ends of a log have intervals of their own where they reported at other times.
-    let of_receiver = |interval: &&TrialInterval| interval.lost_packets.is_some();
-    let tells = trial
-        .intervals
-        .iter()
-        .any(|interval| of_receiver(&interval));
-    let mut within = trial.intervals.iter().filter(is_within);
-    if !tells && within.next().is_some() {
+    let intervals = trial.intervals.iter();
+    let of_receiver = intervals.filter(|interval| interval.lost_packets.is_some());
+    if of_receiver.clone().next().is_none() && trial.intervals.iter().any(|one| is_within(&one)) {
         return None;
     }
-    let within = trial.intervals.iter().filter(is_within);
-    for interval in within.filter(of_receiver) {
+    for interval in of_receiver.clone().filter(is_within) {
         let lost = interval.lost_packets?.get();
         let (from, to) = (start.max(interval.start), end.min(interval.end));
         let part = to.saturating_sub(from).as_secs_f64();
@@ -96,11 +91,9 @@ pub(super) fn lost_in(trial: &Trial, start: Duration, end: Duration) -> Option<u
         known = known.saturating_add(lost.min(at_most(here)));
     }
     if is_log {
-        let mut next = trial
-            .intervals
-            .iter()
-            .filter(|interval| interval.start >= end && of_receiver(interval));
-        let late = next.next().and_then(|interval| interval.lost_packets);
+        let mut of_receiver = of_receiver;
+        let next = of_receiver.find(|interval| interval.start >= end);
+        let late = next.and_then(|interval| interval.lost_packets);
         known = known.saturating_add(late.map_or(0, PacketCount::get));
     }
     Some(known.min(most).min(all))
