@@ -6,7 +6,7 @@ use linerate_model::sample::{DatagramReceiver, EndpointReport, StreamReport, Tcp
 use linerate_model::signals::{
     CGROUP_THROTTLED_NS, NIC_INDEX, NIC_PEER_INDEX, NIC_RX_BYTES, NIC_TX_BYTES,
 };
-use linerate_model::spec::{Side, Transport};
+use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer, Ratio};
 use std::time::Duration;
 
@@ -173,6 +173,12 @@ pub(crate) fn device_cores(trial: &Trial) -> f64 {
     busy.map_or(0.0, |(busy, time)| {
         busy.as_secs_f64() / time.as_secs_f64().max(1e-9)
     })
+}
+
+/// Whether the test was asked to go both ways at once.
+pub(crate) fn is_duplex(run: &Run) -> bool {
+    let test = run.config.test();
+    test.is_some_and(|test| test.direction == Direction::Duplex)
 }
 
 /// Whether both ends are known to run on hosts of their own, not in containers of one.

@@ -28,7 +28,7 @@ pub(super) use window::WindowEffect;
 pub(crate) use needs::{Need, link_speed};
 
 use crate::causes::{own_shaper, words};
-use crate::readings::{is_within_veth, mean, streams};
+use crate::readings::{is_duplex, is_within_veth, mean, streams};
 use linerate_model::run::{BoundedBy, Finding, GoalResult, Run, RunKind, TcpSummary, Trial};
 use linerate_model::signals::IP_REASM_FAILS;
 use linerate_model::spec::{Direction, Side, Transport, WaitMode};
@@ -173,8 +173,9 @@ impl<'a> Evidence<'a> {
 
     /// The other way of a test with traffic both ways at once, whose queue lengthens the round trips of this one too.
     pub(super) fn other_way(&self) -> Option<Self> {
-        let test = self.run.config.test();
-        test.filter(|test| test.direction == Direction::Duplex)?;
+        if !is_duplex(self.run) {
+            return None;
+        }
         let other = match self.trials.first()?.direction {
             Direction::Forward => Direction::Reverse,
             Direction::Reverse => Direction::Forward,

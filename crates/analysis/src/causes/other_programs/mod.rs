@@ -5,7 +5,7 @@ use super::{
     Cause, receiver_app, receiver_cpu, receiver_socket, sender_app, sender_cpu, tool, undecided,
     words,
 };
-use crate::readings::{are_apart, others_share, throttled_share, used_share};
+use crate::readings::{are_apart, is_duplex, others_share, throttled_share, used_share};
 use crate::thresholds::contention::{FULL, TAKEN};
 use crate::thresholds::cpu::{HOT, LEAST_WAIT, THROTTLED};
 use crate::thresholds::exclusion::LEAST_GAIN;
@@ -63,22 +63,17 @@ type Judge = fn(&HeldUp, &mut Verdict);
 
 /// The host whose programs may be behind what a verdict blames, and how that is judged.
 fn suspect(verdict: &Verdict) -> Option<(Side, Judge)> {
-    let is = |cause: &Cause| verdict.limit == cause.limit();
-    let judge: Judge = if is(&sender_cpu::CAUSE) || is(&receiver_cpu::CAUSE) || is(&tool::CAUSE) {
-        HeldUp::judge
-    } else if is(&sender_app::CAUSE) || is(&receiver_app::CAUSE) {
-        HeldUp::judge_application
-    } else if is(&receiver_socket::CAUSE) {
-        HeldUp::judge_socket
-    } else {
-        return None;
-    };
-    let of_cause = |cause: &&&'static Cause| is(cause);
-    let side = super::ALL
-        .iter()
-        .find(of_cause)
-        .and_then(|cause| cause.side);
-    Some((verdict.side.or(side)?, judge))
+    let judges: [(&Cause, Judge); 6] = [
+        (&sender_cpu::CAUSE, HeldUp::judge),
+        (&receiver_cpu::CAUSE, HeldUp::judge),
+        (&tool::CAUSE, HeldUp::judge),
+        (&sender_app::CAUSE, HeldUp::judge_application),
+        (&receiver_app::CAUSE, HeldUp::judge_application),
+        (&receiver_socket::CAUSE, HeldUp::judge_socket),
+    ];
+    let mut judges = judges.into_iter();
+    let (cause, judge) = judges.find(|(cause, _)| verdict.limit == cause.limit())?;
+    Some((verdict.side.or(cause.side)?, judge))
 }
 
 /// Share of all cores that other programs took, where they left hardly any to `side`'s thread, if it runs on the host of the
@@ -147,12 +142,6 @@ fn other_ways_share(run: &Run, trial: &Trial, side: Side) -> f64 {
         here.filter_map(|side| other.cpu_of(side)?.thread_cores)
     });
     threads.sum::<f64>() / cores
-}
-
-/// Whether the test was asked to go both ways at once.
-fn is_duplex(run: &Run) -> bool {
-    let test = run.config.test();
-    test.is_some_and(|test| test.direction == Direction::Duplex)
 }
 
 /// A traffic thread that other programs kept from running.
