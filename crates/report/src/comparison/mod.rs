@@ -66,14 +66,19 @@ fn suite(pair: &Pair) -> Suite {
                 value(metric.metric, &metric.b)
             )),
             CompareAnswer::CannotTell if metric.decides => {
-                let why = metric.why.as_deref().unwrap_or("too few repetitions");
-                Outcome::Broken(format!("cannot tell whether B is worse: {}", clean(why)))
+                let why = clean(why_open(metric));
+                Outcome::Broken(format!("cannot tell whether B is worse: {why}"))
             }
             CompareAnswer::CannotTell | CompareAnswer::NoRegression => Outcome::Passed,
         };
         Case::judged(&metric.words, outcome)
     });
     Suite::judged(&pair.cell.name, cases.collect())
+}
+
+/// Why it cannot be told whether B is worse.
+fn why_open(metric: &MetricComparison) -> &str {
+    metric.why.as_deref().unwrap_or("too few repetitions")
 }
 
 /// A pair and what was compared of it.
@@ -199,8 +204,7 @@ fn conclusion(comparison: &Comparison) -> String {
         CompareAnswer::CannotTell => {
             let open = first(CompareAnswer::CannotTell, true);
             let open = open.map_or_else(String::new, |one| {
-                let why = one.1.why.as_deref().unwrap_or("too few repetitions");
-                format!(": {}: {why}", named(one))
+                format!(": {}: {}", named(one), why_open(one.1))
             });
             format!("Cannot tell whether B is worse{open}.")
         }
