@@ -146,20 +146,27 @@ pub(crate) fn a_soak_tells_what_is_lost_and_when() {
     );
 }
 
-/// The outage of a link that is reset is as long as it was asked for, by both methods of RFC 6201.
-pub(crate) fn the_outage_of_a_link_is_its_reset_time() {
-    let found = found(&[
-        ("dut", "link,outage=500ms"),
+/// Measures with the method `reset` alone, after a short search.
+fn reset(options: &[(&str, &str)]) -> Run {
+    const METHOD: [(&str, &str); 5] = [
         ("method", "reset"),
-        ("resets", "2"),
-        ("reset-time", "2s"),
-        ("line-rate", "8M"),
-        ("frame-size", "256"),
         ("loss-goal", "1%"),
         ("budget", "5s"),
         ("delay-load", ""),
         ("diagnose", "0s"),
-    ]);
+    ];
+    measured(&[&METHOD[..], options].concat())
+}
+
+/// The outage of a link that is reset is as long as it was asked for, by both methods of RFC 6201.
+pub(crate) fn the_outage_of_a_link_is_its_reset_time() {
+    let found = only_method(&reset(&[
+        ("dut", "link,outage=500ms"),
+        ("resets", "2"),
+        ("reset-time", "2s"),
+        ("line-rate", "8M"),
+        ("frame-size", "256"),
+    ]));
     let MethodResult::Reset(found) = found else {
         panic!("{found:?}");
     };
@@ -181,17 +188,12 @@ pub(crate) fn the_outage_of_a_link_is_its_reset_time() {
 pub(crate) fn a_restart_is_timed_and_its_losses_have_a_place() {
     for device in ["router,rules=300", "ovs", "testpmd"] {
         need(device);
-        let run = measured(&[
+        let run = reset(&[
             ("dut", device),
-            ("method", "reset"),
             ("resets", "1"),
             ("reset-time", "8s"),
             ("line-rate", "8M"),
             ("frame-size", "256"),
-            ("loss-goal", "1%"),
-            ("budget", "5s"),
-            ("delay-load", ""),
-            ("diagnose", "0s"),
         ]);
         let MethodResult::Reset(found) = only_method(&run) else {
             panic!("{device}: {run:?}");
@@ -214,18 +216,13 @@ pub(crate) fn a_restart_is_timed_and_its_losses_have_a_place() {
 
 /// A bridge that goes down and up loses some frames, and forwards again.
 pub(crate) fn a_bridge_forwards_again_after_a_reset() {
-    let found = found(&[
+    let found = only_method(&reset(&[
         ("dut", "bridge"),
-        ("method", "reset"),
         ("resets", "1"),
         ("reset-time", "2s"),
         ("line-rate", "20M"),
         ("frame-size", "128"),
-        ("loss-goal", "1%"),
-        ("budget", "5s"),
-        ("delay-load", ""),
-        ("diagnose", "0s"),
-    ]);
+    ]));
     let MethodResult::Reset(found) = found else {
         panic!("{found:?}");
     };
