@@ -122,6 +122,27 @@ const ALL: &[Around] = &[
         put: |text| lines(text, |_, line| format!("> {line}")),
     },
     Around {
+        what: "a word processor",
+        put: |text| {
+            text.replace('-', "\u{2013}")
+                .replace("  ", "\u{a0} ")
+                .into_bytes()
+        },
+    },
+    Around {
+        what: "a chat, with every line in bold",
+        put: |text| {
+            let bold = |line: &str| format!("**{line}**");
+            lines(text, |_, line| {
+                if line.is_empty() {
+                    String::new()
+                } else {
+                    bold(line)
+                }
+            })
+        },
+    },
+    Around {
         what: "an indented block",
         put: |text| lines(text, |_, line| format!("    {line}")),
     },

@@ -6,6 +6,7 @@
 mod container;
 mod prefix;
 mod terminal;
+mod typography;
 mod utf16;
 mod writer;
 
@@ -14,6 +15,7 @@ use std::io::BufRead;
 
 pub(super) use prefix::{Finder, Prefixes};
 pub(super) use terminal::shown;
+use typography::typed;
 pub(super) use utf16::decoded;
 pub use writer::Writer;
 
@@ -239,12 +241,7 @@ impl<'a> Lines<'a> {
             return Err(binary(at));
         }
         self.plain.clear();
-        // Logs that went through a mail or a web page have no-break spaces in their columns.
-        if shown.contains('\u{a0}') {
-            self.plain.push_str(&shown.replace('\u{a0}', " "));
-        } else {
-            self.plain.push_str(&shown);
-        }
+        self.plain.push_str(&typed(&shown));
         Ok(())
     }
 }

@@ -1,0 +1,64 @@
+//! What mails, web pages, chats and word processors make of a terminal's characters: blanks of other widths, dashes, marks
+//! without a width, a line in bold.
+
+use std::borrow::Cow;
+
+/// How Markdown and chats mark a whole line.
+const MARKS: &[&str] = &["**", "__", "*", "`"];
+
+/// The line as it was typed.
+pub(super) fn typed(text: &str) -> Cow<'_, str> {
+    let line = unmarked(text);
+    if line.is_ascii() {
+        return Cow::Borrowed(line);
+    }
+    Cow::Owned(line.chars().filter_map(plain).collect())
+}
+
+/// The character of a terminal in place of that of a typesetter, if it has a width.
+const fn plain(c: char) -> Option<char> {
+    match c {
+        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => Some(' '),
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => Some('-'),
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' => None,
+        other => Some(other),
+    }
+}
+
+/// The line between marks that it has at both ends.
+fn unmarked(text: &str) -> &str {
+    let line = text.trim();
+    let between = MARKS.iter().find_map(|mark| {
+        let inner = line.strip_prefix(mark)?.strip_suffix(mark)?;
+        // A line of nothing else is a rule, or a fence.
+        let is_text = !inner.contains(mark)
+            && !inner.starts_with(&mark[..1])
+            && inner.contains(|c: char| !"*_`-= ".contains(c));
+        is_text.then_some(inner)
+    });
+    between.unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::typed;
+
+    #[test]
+    fn typesetting_is_undone() {
+        for (text, plain) in [
+            ("0.00\u{2013}1.00\u{a0}sec", "0.00-1.00 sec"),
+            ("94.1\u{202f}Mbits/sec\u{200b}", "94.1 Mbits/sec"),
+            ("**[  5] 0.00-1.00 sec**", "[  5] 0.00-1.00 sec"),
+            ("`[SUM] 1 GBytes` ", "[SUM] 1 GBytes"),
+            ("**bold** and **bold**", "**bold** and **bold**"),
+            ("*[  5] 1 GBytes*", "[  5] 1 GBytes"),
+            ("*** done ***", "*** done ***"),
+            ("* one * two *", "* one * two *"),
+            ("________", "________"),
+            ("```", "```"),
+            ("  2 ms \u{e4}", "  2 ms \u{e4}"),
+        ] {
+            assert_eq!(typed(text), plain, "{text}");
+        }
+    }
+}
