@@ -207,3 +207,94 @@ fn what_an_omni_test_does_not_tell_is_doubted() {
     let (_, _, doubts) = omni(command, "MIGRATED TCP STREAM", "");
     assert!(doubts[0].contains("how long the test was"), "{doubts:?}");
 }
+
+fn imported(text: &str) -> Imported {
+    import(&[("a.log".to_owned(), text.as_bytes().to_vec())]).unwrap()
+}
+
+fn refusal(text: &str) -> String {
+    let error = import(&[("a.log".to_owned(), text.as_bytes().to_vec())]);
+    error.unwrap_err().to_string()
+}
+
+const STREAM: &str = "MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 10.0.0.2 () port 0 AF_INET\n";
+
+fn table(rate: &str) -> String {
+    format!(
+        "Recv   Send    Send\nSocket Socket  Message  Elapsed\nSize   Size    Size     Time     Throughput\n\
+         bytes  bytes   bytes    secs.    10^6bits/sec\n\n131072  16384  16384    10.02     {rate}\n"
+    )
+}
+
+/// Three netperfs that a script starts together: their banners come before their tables, or each is printed at its end.
+#[test]
+fn tests_that_ran_together_are_tests_of_their_own_and_say_so() {
+    const RATES: [u64; 3] = [312_450_000, 315_010_000, 313_880_000];
+    let tables = ["312.45", "315.01", "313.88"].map(table);
+    let loop_of = "$ for i in 1 2 3; do netperf -H 10.0.0.2 & done; wait\n";
+    let bare = "$ netperf -P 0 -H 10.0.0.2 & netperf -P 0 -H 10.0.0.2 & netperf -P 0 -H 10.0.0.2 &\n\
+                131072 16384 16384 10.02 312.45\n131072 16384 16384 10.03 315.01\n131072 16384 16384 10.03 313.88\n";
+    for text in [
+        format!("{}{}", STREAM.repeat(3), tables.concat()),
+        format!("{loop_of}{STREAM}{}", tables.join(STREAM)),
+        bare.to_owned(),
+    ] {
+        let Imported { runs, refused, .. } = imported(&text);
+        assert_eq!(refused, [], "{text}");
+        let rates = trials(&runs)
+            .into_iter()
+            .map(|trial| bps(trial.received_rate));
+        assert_eq!(rates.collect::<Vec<_>>(), RATES, "{text}");
+        let is_said = |run: &Run| has_note(run, "nobody measured their sum");
+        assert!(runs.iter().all(is_said), "{text}");
+    }
+}
+
+#[test]
+fn a_test_that_ran_together_with_others_and_has_no_table_is_named() {
+    let text = format!("{}{}", STREAM.repeat(2), table("312.45"));
+    let Imported { runs, warnings, .. } = imported(&text);
+    assert_eq!(runs.len(), 1);
+    let said = warnings.join("; ");
+    assert!(
+        said.contains("line 2 was left out: its table is not there"),
+        "{said}"
+    );
+}
+
+#[test]
+fn figures_alone_that_follow_each_other_are_tests_of_their_own() {
+    let text = "$ netperf -P 0 -H 10.0.0.2\n131072 16384 16384 10.02 312.45\n131072 16384 16384 10.03 315.01\n";
+    let runs = imported(text).runs;
+    let rates = trials(&runs)
+        .into_iter()
+        .map(|trial| bps(trial.received_rate));
+    assert_eq!(rates.collect::<Vec<_>>(), [312_450_000, 315_010_000]);
+    let text = "$ netperf -t TCP_RR -P 0 -H h & netperf -t TCP_RR -P 0 -H h &\n16384 131072 1 1 10.00 24310.55\n\
+                16384 131072 1 1 10.00 23310.55\n16384 131072\n16384 131072\n";
+    let rates: Vec<_> = imported(text)
+        .runs
+        .iter()
+        .map(|run| format!("{:.0}", per_second(&run.trials[0])))
+        .collect();
+    assert_eq!(rates, ["24311", "23311"]);
+    assert!(
+        !runs.iter().any(|run| has_note(run, "sum")),
+        "one after the other"
+    );
+}
+
+#[test]
+fn a_table_that_is_not_whole_is_refused_with_what_is_missing() {
+    let alone = refusal("$ netperf -H 10.0.0.2 -P 0 -v 0\n941.42\n");
+    assert!(alone.contains("without `-v 0`"), "{alone}");
+    let udp = refusal(
+        "MIGRATED UDP STREAM TEST from 0.0.0.0 to 10.0.0.2 () port 0\n\
+         Socket  Message  Elapsed      Messages\nSize    Size     Time         Okay Errors   Throughput\n\
+         bytes   bytes    secs            #      #   10^6bits/sec\n\n212992    1472   10.00      812710      0     957.05\n",
+    );
+    assert!(
+        udp.contains("its line of what arrived is not there"),
+        "{udp}"
+    );
+}

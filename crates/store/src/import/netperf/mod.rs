@@ -6,6 +6,8 @@
 //! - Throughput is in 10^6 bit/s of payload unless the table's last heading says otherwise
 //! - A UDP stream has two lines: what was sent, and below it what arrived
 
+mod background;
+mod bare;
 mod omni;
 
 use super::delay::DelayFigures;
@@ -17,6 +19,8 @@ use super::test_builder::{Exchanges, TestBuilder};
 use super::{
     Command, Flow, LogFormat, ParsedTest, Rounded, Row, Skipped, Totals, View, exact, whole,
 };
+use background::{Waiting, is_background};
+use bare::bare;
 use linerate_model::PacketRate;
 use linerate_model::run::ConnectionsResult;
 use linerate_model::spec::{Direction, Transport};
@@ -64,13 +68,16 @@ pub(super) static FORMAT: LogFormat = LogFormat {
         let others = other.into_iter().chain(command);
         first_of(line, WORDS).into_iter().chain(others).min()
     },
-    reader: |file, _| Reader::boxed(file, Netperf),
+    reader: |file, _| Reader::boxed(file, Netperf::default()),
 };
 
 /// Lines of figures that the largest table has.
 const MAX_TABLE_LINES: usize = 4;
 /// What it says where no server answers.
 const NO_SERVER: &str = "establish_control could not establish the control connection";
+/// What is said of a test that ran beside others.
+const BESIDE: &str = "netperf was started in the background: this is one of the tests that may have run at the same time, and \
+                      each one's figures are its own; nobody measured their sum";
 /// Stands between the kind of a test and its ends.
 const BANNER: &str = " TEST from ";
 
@@ -92,7 +99,10 @@ enum Kind {
 }
 
 /// Tests begin with a banner.
-struct Netperf;
+#[derive(Default)]
+struct Netperf {
+    waiting: Waiting,
+}
 
 /// What is printed of a test.
 struct Output {
@@ -100,6 +110,8 @@ struct Output {
     kind: Kind,
     /// The direction that an omni test's banner names: `OMNI Receive TEST from …`.
     way: Option<String>,
+    /// It has neither banner nor headings: the kind of its command line.
+    bare: Option<&'static str>,
     /// Only one request is under way at a time.
     is_closed: bool,
     /// Bits per second of one unit of throughput.
@@ -136,7 +148,21 @@ impl Grammar for Netperf {
                 return Ok(Step::Begin(Output::of_command(log, kind)));
             }
         } else if let Some((kind, ends)) = line.split_once(BANNER) {
+            if self.waiting.take_banner(log, open.as_mut(), line) {
+                return Ok(Step::Taken);
+            }
             return Ok(Step::Begin(Output::new(log, kind, ends)));
+        } else if self.waiting.take_table(open.as_ref(), line)
+            && let Some((kind, ends)) = self.waiting.banner().split_once(BANNER)
+        {
+            let mut next = Output::new(log, kind, ends);
+            next.ran_with_others();
+            return Ok(Step::Begin(next));
+        } else if let Some(kind) = open.as_ref().and_then(|open| open.bare_before(line)) {
+            // A script printed the next one's figures alone, too.
+            let command = open.as_ref().and_then(|open| open.test.command.clone());
+            log.command = command;
+            return Ok(Step::Begin(Output::of_command(log, kind)));
         } else if open.is_none() && line.starts_with(NO_SERVER) {
             // It ends before its banner.
             log.tests.push(ParsedTest::Skipped(Skipped {
@@ -148,6 +174,15 @@ impl Grammar for Netperf {
             return Ok(Step::Inside);
         }
         Ok(Step::Between)
+    }
+
+    /// Tests that were started together have the same one.
+    fn may_repeat(&self, line: &str) -> bool {
+        line.contains(BANNER)
+    }
+
+    fn finish(&mut self, log: &mut Log) {
+        log.tests.extend(self.waiting.left());
     }
 
     /// Figures outside of any test mean that its first line is gone.
@@ -164,35 +199,6 @@ impl Grammar for Netperf {
     }
 }
 
-/// The kind of the test of a command line with `-P 0`, after which come figures alone, without banner and headings.
-fn bare(line: &str) -> Option<&'static str> {
-    const KINDS: &[(&str, &str)] = &[
-        ("TCP_STREAM", "TCP STREAM"),
-        ("TCP_MAERTS", "TCP MAERTS"),
-        ("UDP_STREAM", "UDP UNIDIRECTIONAL SEND"),
-        ("TCP_RR", "TCP REQUEST/RESPONSE"),
-        ("UDP_RR", "UDP REQUEST/RESPONSE"),
-        ("TCP_CRR", "TCP CONNECT/REQUEST/RESPONSE"),
-    ];
-    let command = Command::find(line.trim_start_matches("### "), &["netperf"])?;
-    let (own, of_test) = command
-        .line
-        .split_once(" -- ")
-        .unwrap_or((&command.line, ""));
-    let own = Command {
-        host: None,
-        line: own.to_owned(),
-    };
-    // Keys and columns have their names with them; another unit is printed nowhere.
-    let is_named = ["-k", "-o", "-O"].iter().any(|keys| of_test.contains(keys));
-    if own.value("-P", &[]) != Some("0") || is_named || own.value("-f", &[]).is_some() {
-        return None;
-    }
-    let kind = own.value("-t", &[]).unwrap_or("TCP_STREAM");
-    let known = KINDS.iter().find(|(name, _)| *name == kind);
-    known.map(|(_, kind)| *kind)
-}
-
 /// The first line of figures' headings that each test has once.
 fn is_heading(line: &str) -> bool {
     [
@@ -206,8 +212,9 @@ fn is_heading(line: &str) -> bool {
 
 impl Output {
     /// A test that has no banner, by the command line that began it.
-    fn of_command(log: &mut Log, kind: &str) -> Self {
+    fn of_command(log: &mut Log, kind: &'static str) -> Self {
         let mut output = Self::new(log, kind, "");
+        output.bare = Some(kind);
         if let Some(command) = &output.test.command {
             let of_test = command.line.split_once(" -- ").map_or("", |(_, rest)| rest);
             output.is_closed = !of_test
@@ -229,7 +236,15 @@ impl Output {
         let mut test = TestBuilder::new(log, &FORMAT, View::Client, transport);
         let server = ends.split_once(" to ");
         test.peer = server.and_then(|(_, to)| Some(to.split(' ').next()?.to_owned()));
-        test.command = log.command.take();
+        let is_background = |command: &mut Command| is_background(&command.line);
+        let together = log.command.as_mut().is_some_and(is_background);
+        test.command.clone_from(&log.command);
+        if together {
+            // One line may start several.
+            test.note(BESIDE);
+        } else {
+            log.command = None;
+        }
         Self {
             test,
             way,
@@ -246,6 +261,7 @@ impl Output {
             } else {
                 Kind::Stream
             },
+            bare: None,
             is_closed: ends.trim_end().ends_with("first burst 0"),
             unit: 1e6,
             rows: Vec::new(),
@@ -298,8 +314,14 @@ impl Draft for Output {
     }
 
     fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
-        const TABLE: &str = "its table is not there";
         const CONNECT: &str = "tests of connections without a request (CC) are not imported";
+        let table = match &self.rows[..] {
+            [alone] if alone.len() == 1 => {
+                "its sizes and times are not there (netperf prints them without `-v 0`)"
+            }
+            [_] if self.test.transport == Transport::Udp => "its line of what arrived is not there",
+            _ => "its table is not there",
+        };
         // A test is printed in one form: with two, the first line of the second is gone.
         if !self.keys.are_none() && (!self.rows.is_empty() || self.has_interim()) {
             return Err(MIXED.into());
@@ -308,7 +330,7 @@ impl Draft for Output {
             Kind::Connect => self.test.skipped(CONNECT),
             _ if self.kind == Kind::Omni || !self.keys.are_none() => self.omni()?,
             Kind::Request | Kind::Connections => {
-                let exchanges = self.request().ok_or(TABLE)?;
+                let exchanges = self.request().ok_or(table)?;
                 self.exchanges(&exchanges)
             }
             _ => {
@@ -316,7 +338,7 @@ impl Draft for Output {
                     Transport::Tcp => self.tcp(),
                     Transport::Udp => self.udp(),
                 };
-                read.ok_or(TABLE)?;
+                read.ok_or(table)?;
                 self.traffic()
             }
         });
@@ -325,6 +347,18 @@ impl Draft for Output {
 }
 
 impl Output {
+    /// Whether nothing of it was printed but its banner.
+    fn has_banner_only(&self) -> bool {
+        !self.has_heading && self.rows.is_empty() && self.keys.are_none() && !self.has_interim()
+    }
+
+    /// Says that it ran beside others.
+    fn ran_with_others(&mut self) {
+        if !self.test.notes.iter().any(|note| note == BESIDE) {
+            self.test.note(BESIDE);
+        }
+    }
+
     /// Whether results of a test under way were printed.
     const fn has_interim(&self) -> bool {
         self.interim_time.is_some()
