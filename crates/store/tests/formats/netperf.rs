@@ -285,6 +285,33 @@ fn figures_alone_that_follow_each_other_are_tests_of_their_own() {
 }
 
 #[test]
+fn datagrams_that_nobody_counted_have_rates_and_no_loss() {
+    let command = "$ netperf -H 10.0.0.2 -t omni -- -T udp -d send -o LOCAL_SEND_THROUGHPUT,REMOTE_RECV_THROUGHPUT\n";
+    let text = format!(
+        "{command}OMNI Send TEST from 0.0.0.0 to 10.0.0.2 () port 0\n\
+         Local Send Throughput,Remote Recv Throughput,Throughput Units,Elapsed Time (sec)\n957.05,903.11,10^6bits/s,10.00\n"
+    );
+    let runs = imported(&text).runs;
+    let trial = &runs[0].trials[0];
+    let rates = (bps(trial.offered_load), bps(trial.received_rate));
+    assert_eq!(rates, (957_050_000, 903_110_000));
+    assert_eq!(trial.loss_ratio(), None);
+    assert!(
+        has_note(&runs[0], "903.11 of 957.05 10^6bits/s arrived"),
+        "{runs:?}"
+    );
+    let text = "MIGRATED UDP STREAM TEST from 0.0.0.0 to 10.0.0.2 () port 0\n\
+                THROUGHPUT=903.11\nTHROUGHPUT_UNITS=10^6bits/s\nELAPSED_TIME=10.00\n";
+    let runs = imported(text).runs;
+    let trial = &runs[0].trials[0];
+    assert_eq!(
+        (bps(trial.received_rate), trial.offered_load),
+        (903_110_000, None)
+    );
+    assert!(has_note(&runs[0], "add LOCAL_SEND_THROUGHPUT"), "{runs:?}");
+}
+
+#[test]
 fn a_table_that_is_not_whole_is_refused_with_what_is_missing() {
     let alone = refusal("$ netperf -H 10.0.0.2 -P 0 -v 0\n941.42\n");
     assert!(alone.contains("without `-v 0`"), "{alone}");

@@ -13,6 +13,9 @@ use crate::import::streams::MIXED;
 use linerate_model::spec::{Direction, Transport};
 use std::collections::BTreeMap;
 
+/// What is missing of a test without its figure.
+const NO_RATE: &str = "its key THROUGHPUT is not there";
+
 /// More than all the keys that omni tests know.
 const MAX_KEYS: usize = 512;
 /// Lines of headings that stand over each other.
@@ -26,6 +29,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ("Direction", "DIRECTION"),
     ("Elapsed Time (sec)", "ELAPSED_TIME"),
     ("Local CPU Util %", "LOCAL_CPU_UTIL"),
+    ("Local Recv Throughput", "LOCAL_RECV_THROUGHPUT"),
     ("Local Send Calls", "LOCAL_SEND_CALLS"),
     ("Local Send Size", "LOCAL_SEND_SIZE"),
     ("Local Send Throughput", "LOCAL_SEND_THROUGHPUT"),
@@ -35,6 +39,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ("Protocol", "PROTOCOL"),
     ("Remote CPU Util %", "REMOTE_CPU_UTIL"),
     ("Remote Recv Calls", "REMOTE_RECV_CALLS"),
+    ("Remote Recv Throughput", "REMOTE_RECV_THROUGHPUT"),
     ("Remote Send Size", "REMOTE_SEND_SIZE"),
     ("Remote Send Throughput", "REMOTE_SEND_THROUGHPUT"),
     ("Request Size Bytes", "REQUEST_SIZE"),
@@ -126,6 +131,10 @@ impl Keys {
     fn is_whole(&self) -> bool {
         const DECIMALS: &[&str] = &[
             "THROUGHPUT",
+            "LOCAL_RECV_THROUGHPUT",
+            "LOCAL_SEND_THROUGHPUT",
+            "REMOTE_RECV_THROUGHPUT",
+            "REMOTE_SEND_THROUGHPUT",
             "MEAN_LATENCY",
             "STDDEV_LATENCY",
             "ELAPSED_TIME",
@@ -198,6 +207,14 @@ fn columns(headings: &[String], line: &str) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The sender's and the receiver's end, as keys begin.
+const fn ends(direction: Direction) -> (&'static str, &'static str) {
+    match direction {
+        Direction::Reverse => ("REMOTE", "LOCAL"),
+        Direction::Forward | Direction::Duplex => ("LOCAL", "REMOTE"),
+    }
+}
+
 /// Says what no key tells, and how netperf would.
 fn untold(what: &str, key: &str) -> String {
     format!("netperf's output does not tell {what}: add {key} to -k, -o or -O")
@@ -210,24 +227,26 @@ impl Output {
         if !keys.is_whole() {
             return Err("a figure with two decimals");
         }
-        let rate = keys
-            .figure("THROUGHPUT")
-            .ok_or("its key THROUGHPUT is not there")?;
+        self.set_transport(&keys)?;
         let units = keys.text("THROUGHPUT_UNITS");
         let units = units.ok_or("its key THROUGHPUT_UNITS is not there")?;
-        self.set_transport(&keys)?;
         self.cpu =
             ["LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL"].map(|key| keys.text(key).map(str::to_owned));
+        let rate = keys.figure("THROUGHPUT");
         if units == "Trans/s" {
+            let rate = rate.ok_or(NO_RATE)?;
             if keys.figure("ELAPSED_TIME").is_none() {
                 self.test
                     .doubt(untold("how long the test was", "ELAPSED_TIME"));
             }
             return Ok(self.exchanges(&keys.exchanges(rate)));
         }
-        let bps = unit(units).map(|unit| rate.scaled(unit));
-        let bps = bps.ok_or("a unit of throughput such as 10^6bits/s")?;
-        self.stream(&keys, rate, bps)
+        let direction = self.direction(&keys)?;
+        // The throughput of a stream is what its receiver counted.
+        let (_, receiver) = ends(direction);
+        let rate = rate.or_else(|| keys.figure(&format!("{receiver}_RECV_THROUGHPUT")));
+        let rate = rate.ok_or(NO_RATE)?;
+        self.stream(&keys, direction, rate)
     }
 
     /// What carried the test: by its key, its command line, or its banner.
@@ -291,26 +310,23 @@ impl Output {
         }
     }
 
-    /// A stream of this rate in the unit as printed, and in bit/s.
+    /// A stream that was received at this rate, in the unit as printed.
     fn stream(
         mut self,
         keys: &Keys,
+        direction: Direction,
         rate: Rounded,
-        bps: Rounded,
     ) -> Result<ParsedTest, &'static str> {
+        let units = keys.text("THROUGHPUT_UNITS").unwrap_or_default();
+        let unit = unit(units).ok_or("a unit of throughput such as 10^6bits/s")?;
         let seconds = self.seconds(keys)?;
-        let direction = self.direction(keys)?;
         let totals = |bps, datagrams, arrived| Totals {
             bps: Some(bps),
             datagrams,
             arrived,
             ..Totals::over(seconds)
         };
-        let end = if direction == Direction::Reverse {
-            "REMOTE"
-        } else {
-            "LOCAL"
-        };
+        let (end, _) = ends(direction);
         let sent = keys.figure(&format!("{end}_SEND_THROUGHPUT"));
         let calls = |key| {
             keys.count(key)
@@ -324,15 +340,23 @@ impl Output {
                 .and_then(|(count, size)| count.checked_mul(size));
             bytes.map(|bytes| Rounded::exact(exact(bytes)))
         };
-        let flow = self.test.received(direction, totals(bps, None, arrived));
+        let flow = self
+            .test
+            .received(direction, totals(rate.scaled(unit), None, arrived));
         flow.sent = sent.map(|sent| Totals {
             bytes: counted(out),
-            ..totals(
-                sent.scaled(bps.value / rate.value.max(f64::MIN_POSITIVE)),
-                out,
-                None,
-            )
+            ..totals(sent.scaled(unit), out, None)
         });
+        if self.test.transport == Transport::Udp && out.is_none() {
+            let key = format!("{end}_SEND_THROUGHPUT");
+            let untold = || untold("how much was sent, so the loss is unknown", &key);
+            self.test.note(sent.map_or_else(untold, |sent| {
+                let (arrived, sent) = (rate.value, sent.value);
+                format!(
+                    "netperf printed no counts of datagrams, so the loss is unknown: {arrived} of {sent} {units} arrived"
+                )
+            }));
+        }
         self.test.payload_bytes = payload;
         Ok(self.traffic())
     }
