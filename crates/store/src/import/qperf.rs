@@ -189,9 +189,10 @@ impl Output {
         }
     }
 
-    /// The time of `-t`: seconds, or with a unit of `m` or `s`.
+    /// The time of `-t`: seconds, or with a unit of `m` or `s`. Without it a test takes two seconds.
     fn commanded(&self) -> Option<Rounded> {
-        let text = self.test.command.as_ref()?.value("-t", &["time"])?;
+        let command = self.test.command.as_ref()?;
+        let text = command.value("-t", &["time"]).unwrap_or("2");
         let (number, scale) = match text.strip_suffix('m') {
             Some(minutes) => (minutes, 60.0),
             None => (text.trim_end_matches('s'), 1.0),

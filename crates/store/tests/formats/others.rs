@@ -357,6 +357,12 @@ fn qperf_s_bandwidth_needs_its_time_and_latency_is_half_a_round_trip() {
     assert_eq!(imported.runs.len(), 2);
     let said = imported.warnings.join("; ");
     assert!(said.contains("does not say how long it took"), "{said}");
+    // Without -t a test takes two seconds.
+    let text = "$ qperf 10.0.0.2 tcp_bw\ntcp_bw:\n    bw  =  117 MB/sec\n";
+    let runs = import(&[("q.log".to_owned(), text.into())]).unwrap().runs;
+    let trial = &runs[0].trials[0];
+    assert_eq!(bps(trial.received_rate), 936_000_000);
+    assert_eq!(trial.duration.unwrap().as_secs(), 2);
 }
 
 #[test]
