@@ -233,16 +233,32 @@ impl Signs {
         known
             .max_by_key(|(count, _)| **count)
             .map(|(_, format)| *format)
-            .ok_or_else(|| match self.other_tool {
-                Some(tool) => ImportError::OtherTool {
-                    file: self.file.clone(),
-                    tool,
-                },
-                None => ImportError::Unknown {
+            .ok_or_else(|| {
+                self.other_tool().unwrap_or_else(|| ImportError::Unknown {
                     file: self.file.clone(),
                     first: self.first.clone(),
-                },
+                })
             })
+    }
+
+    /// The tool that is not read, but in whose words the log is.
+    fn other_tool(&self) -> Option<ImportError> {
+        self.other_tool.map(|tool| ImportError::OtherTool {
+            file: self.file.clone(),
+            tool,
+        })
+    }
+
+    /// Why no test is in the log: its signs are words that another tool shares, or the tests are gone.
+    pub(super) fn no_test(&self) -> ImportError {
+        let none = || match self.format() {
+            Ok(format) => ImportError::NoTest {
+                file: self.file.clone(),
+                format: format.id,
+            },
+            Err(error) => error,
+        };
+        self.other_tool().unwrap_or_else(none)
     }
 
     /// What else a file holds beside what is read of it.

@@ -260,7 +260,6 @@ fn read_below(
 ) -> Result<(), ImportError> {
     let shares = Shares::find(log, layers, signs.clone(), &hints)?;
     let formats = shares.formats();
-    let format = signs.format()?;
     let file = log.name();
     let mut lines = layers.open(log)?;
     let mut readers = shares.readers(&file, &hints)?;
@@ -272,7 +271,7 @@ fn read_below(
         }
     }
     readers.finish(&mut |test| tests.add(test));
-    tests.finish(&file, format.id)?;
+    tests.finish(signs)?;
     signs.others(&formats, |error| gathered.refuse(error));
     Ok(())
 }
@@ -336,13 +335,10 @@ impl<'a, 'g> TestsOfLog<'a, 'g> {
         });
     }
 
-    fn finish(self, file: &str, format: &'static str) -> Result<(), ImportError> {
+    fn finish(self, signs: &Signs) -> Result<(), ImportError> {
         match self.failed {
             Some(failed) if !self.has_others => Err(failed),
-            None if !self.has_others => Err(ImportError::NoTest {
-                file: file.to_owned(),
-                format,
-            }),
+            None if !self.has_others => Err(signs.no_test()),
             _ => {
                 self.gathered.warn_all(self.left_out);
                 Ok(())

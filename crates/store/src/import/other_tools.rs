@@ -32,6 +32,17 @@ const ALL: &[Tool] = &[
         ],
     },
     Tool {
+        name: "testpmd",
+        lines: &[
+            &["NIC statistics for port"],
+            &["Forward statistics for port"],
+        ],
+    },
+    Tool {
+        name: "TRex",
+        lines: &[&["-Per port stats table"], &["Total-Tx", "bps"]],
+    },
+    Tool {
         name: "Ethr",
         lines: &[&["Ethr:", "Comprehensive Network Performance"]],
     },
@@ -70,6 +81,10 @@ mod tests {
             (
                 "3 packets transmitted, 3 received, 0% packet loss, time 2003ms",
                 Some("ping"),
+            ),
+            (
+                "  ######################## NIC statistics for port 0  ########################",
+                Some("testpmd"),
             ),
             ("Dear reader,", None),
         ] {

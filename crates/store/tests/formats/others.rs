@@ -365,6 +365,16 @@ fn qperf_s_bandwidth_needs_its_time_and_latency_is_half_a_round_trip() {
     assert_eq!(trial.duration.unwrap().as_secs(), 2);
 }
 
+/// A tool that is not read shares words with one that is.
+#[test]
+fn a_log_in_the_words_of_another_tool_is_called_by_its_name() {
+    let text = "Copyright Version 5.33\n\nThread  Time(s) Throughput(KB/s) Avg B / Compl\n     0   60.001  286124.512  65536.000\n\n\
+                #####  Totals:  #####\n";
+    let error = import(&[("n.log".to_owned(), text.into())]).unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("output of NTttcp for Windows"), "{said}");
+}
+
 #[test]
 fn netperf_without_banner_is_known_by_its_command_line() {
     let runs = import(&[read("formats/netperf-bare.txt")]).unwrap().runs;
