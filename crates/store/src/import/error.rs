@@ -171,7 +171,8 @@ pub enum ImportError {
     },
     /// A line is not what its format says.
     #[error(
-        "{file}: line {line} is damaged ({reason}): \"{text}\"; repair or remove the line's test"
+        "{file}: line {line} is damaged ({reason}): \"{text}\"; repair the line (perhaps a mail or a terminal \
+         wrapped it), or remove its test"
     )]
     Line {
         /// The file.

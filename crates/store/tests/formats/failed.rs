@@ -1,6 +1,7 @@
 //! Tests of which the tool itself says that they failed: that is the answer.
 
 use super::{bps, read};
+use linerate_model::run::RunStatus;
 use linerate_store::import::import;
 
 /// What is said of a log that has nothing but this.
@@ -126,4 +127,25 @@ fn a_log_without_its_first_line_says_that_it_is_not_there() {
         assert!(said.contains("cut off: its first line"), "{said}");
         assert!(said.contains("is not there"), "{said}");
     }
+}
+
+/// What a server says whose client vanished.
+#[test]
+fn a_test_whose_client_closed_ended_early() {
+    let (_, bytes) = read("formats/iperf3-3.12-nat-tcp.server.txt");
+    let text = String::from_utf8(bytes).unwrap();
+    let (figures, _) = text.split_once("- - - -").unwrap();
+    let closed = format!("{figures}iperf3: the client has unexpectedly closed the connection\n");
+    let imported = import(&[("a.log".to_owned(), closed.into_bytes())]).unwrap();
+    let [run] = &imported.runs[..] else { panic!() };
+    assert_eq!(run.status, RunStatus::Incomplete);
+    assert!(refusal(figures).contains("is cut off"), "without that line");
+}
+
+#[test]
+fn a_line_that_was_wrapped_is_named_as_such() {
+    let (_, bytes) = read("formats/iperf3-3.12-nat-tcp.client.txt");
+    let text = String::from_utf8(bytes).unwrap();
+    let wrapped = text.replace(" connected to", "\nconnected to");
+    assert!(refusal(&wrapped).contains("perhaps a mail or a terminal wrapped it"));
 }

@@ -603,12 +603,13 @@ const BEFORE_STREAMS: &[&str] = &["unable to connect to server", "unable to star
 
 /// What the tool says of an end that came early. Its other messages are about single datagrams or settings.
 pub(super) fn end(line: &str) -> Option<&str> {
-    const ENDS: &[&str] = &["error", "interrupt", "has terminated"];
+    const BEGINS: &[&str] = &["error", "interrupt"];
+    const ENDS: &[&str] = &["has terminated", "has unexpectedly closed the connection"];
     let reason = line
         .split_once("iperf3: ")
         .map_or(line, |(_, reason)| reason);
-    let is_end = ENDS[..2].iter().any(|end| reason.starts_with(end)) && reason != line;
-    (is_end || reason.contains(ENDS[2])).then_some(reason)
+    let is_end = BEGINS.iter().any(|end| reason.starts_with(end)) && reason != line;
+    (is_end || ENDS.iter().any(|end| reason.contains(end))).then_some(reason)
 }
 
 /// Reads a line of figures; `None` for one of the omitted start.
