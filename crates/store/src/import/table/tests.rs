@@ -248,3 +248,13 @@ fn runs_keep_the_order_of_their_first_lines() {
     assert_eq!(titles, ["b", "a", "c"]);
     assert_eq!(made.runs[0].trials.len(), 2);
 }
+
+/// A table of a hundred thousand runs, of which two would have the same id of 32 bits.
+#[test]
+fn every_run_of_a_long_table_has_an_id_of_its_own() {
+    let lines: Vec<_> = (0..100_000).map(|line| format!("r{line},94.5")).collect();
+    let text = format!("name,rate\n{}\n", lines.join("\n"));
+    let runs = imported(&text, "run=name,rate=rate:Mbit/s,transport==tcp").runs;
+    let ids: std::collections::BTreeSet<_> = runs.iter().map(|run| &run.id).collect();
+    assert_eq!((ids.len(), runs.len()), (100_000, 100_000));
+}
