@@ -111,6 +111,14 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
+    /// A file in place of an id.
+    #[error(
+        "{file} is a file, not a stored run: `linerate import {file}` makes runs of it, whose ids it prints"
+    )]
+    File {
+        /// The file.
+        file: String,
+    },
     /// No run has this id.
     #[error("no run in {} begins with \"{wanted}\": `linerate list` shows what is there", store.display())]
     NotFound {

@@ -222,7 +222,13 @@ impl Store {
         let is_path = path.components().count() > 1
             || path.extension().is_some_and(|ending| ending == "json");
         if is_path && path.is_file() {
-            return Ok(Located::Document(path.to_owned()));
+            return match is_document(|| regular::open(path, regular::Links::Followed)) {
+                Ok(false) => Err(StoreError::File {
+                    file: id_or_path.to_owned(),
+                }),
+                // What cannot be read is named when it is loaded.
+                _ => Ok(Located::Document(path.to_owned())),
+            };
         }
         if is_path && path.is_dir() {
             return Ok(Located::Directory(path.to_owned()));
@@ -282,6 +288,9 @@ impl Store {
             return Ok(matches.swap_remove(exact).1);
         }
         match matches.len() {
+            0 if Path::new(wanted).is_file() => Err(StoreError::File {
+                file: wanted.to_owned(),
+            }),
             0 => Err(StoreError::NotFound {
                 wanted: wanted.to_owned(),
                 store: self.dir.clone(),

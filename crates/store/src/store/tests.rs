@@ -216,6 +216,12 @@ fn runs_are_found_by_a_unique_beginning() {
     let error = store.load("nix").unwrap_err().to_string();
     assert!(error.contains("begins with \"nix\""), "{error}");
     assert!(matches!(store.load(""), Err(StoreError::NotFound { .. })));
+    let log = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let error = store.load(log).unwrap_err().to_string();
+    assert!(
+        error.contains(&format!("`linerate import {log}`")),
+        "{error}"
+    );
 }
 
 #[test]
