@@ -5,7 +5,7 @@ use linerate_analysis::published::{Levels, Measured, PublishedCell, PublishedTab
 use linerate_analysis::repetition::{OfRun, units};
 use linerate_analysis::statistics::Unit;
 use linerate_model::quantity::QuantityUnit;
-use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
+use linerate_model::run::{Delay, DelayOf, GoalResult, Run, RunKind, Trial};
 use linerate_model::spec::Direction;
 use linerate_model::units::float;
 use linerate_model::{BitRate, ByteCount, PacketCount};
@@ -125,6 +125,14 @@ fn values(
     // Runs of one start of the peer's program are one observation where there are several starts.
     let values = Unit::values(&units(&seen).units);
     if values.is_empty() {
+        let mut of_cell = runs.iter().filter(|run| run.is_of_cell(&cell.label));
+        if let Some(rate) = of_cell.find_map(|run| reading.at_least(run)) {
+            return Err(format!(
+                "no search of the cell \"{}\" found a load that the path refused: it carries {rate} at least, and how much \
+                 more is not known",
+                cell.label
+            ));
+        }
         return Err(format!(
             "no valid run of the cell \"{}\" tells it",
             cell.label
@@ -174,11 +182,10 @@ impl Reading {
     /// One run's value: the mean over its valid trials.
     fn of_run(self, run: &Run) -> Option<f64> {
         if run.kind() == RunKind::Saturate {
-            let strictest = run
-                .goals()
-                .first()
-                .filter(|_| self.quantity == PublishedQuantity::Received);
-            return Some(strictest?.conditional_throughput?.as_f64());
+            let goal = self.goal(run)?;
+            // Where the path refused no load, the throughput is the sender's.
+            goal.refused_load()?;
+            return Some(goal.conditional_throughput?.as_f64());
         }
         let is_meant = |trial: &&Trial| self.direction.is_none_or(|meant| trial.direction == meant);
         let trials: Vec<_> = run.trials.iter().filter(is_meant).collect();
@@ -191,6 +198,18 @@ impl Reading {
         let values: Vec<f64> = valid.filter_map(|trial| self.of_trial(trial)).collect();
         let count = float(values.len() as u64);
         (count > 0.0).then(|| values.iter().sum::<f64>() / count)
+    }
+
+    /// The strictest goal of a search.
+    fn goal(self, run: &Run) -> Option<&GoalResult> {
+        let goals = run.goals().first();
+        goals.filter(|_| self.quantity == PublishedQuantity::Received)
+    }
+
+    /// What the path of a search carries at least, if the path refused nothing.
+    fn at_least(self, run: &Run) -> Option<BitRate> {
+        let goal = self.goal(run)?;
+        goal.lower_bound.filter(|_| goal.refused_load().is_none())
     }
 
     fn of_trial(self, trial: &Trial) -> Option<f64> {
@@ -243,7 +262,7 @@ mod tests {
     use super::*;
     use crate::reproduce::read_table;
     use linerate_model::Ratio;
-    use linerate_model::run::{DatagramsResult, Packets, StudyPlace, Tool};
+    use linerate_model::run::{DatagramsResult, Packets, RunWork, StudyPlace, Tool};
     use linerate_model::spec::Transport;
     use std::path::Path;
 
@@ -352,6 +371,36 @@ mod tests {
         }
         for (own, wanted) in [("1G", "1M"), ("tcp", "udp"), ("max", "1G")] {
             assert!(!is_same(own, wanted), "{own} {wanted}");
+        }
+    }
+
+    /// A search that ended at `bounded_by`, between 3 and 4 Mbit/s.
+    fn search(bounded_by: &str) -> Run {
+        let goal = serde_json::json!({
+            "direction": "forward", "loss_goal_ratio": 0.0, "lower_bound_bps": 3_000_000, "upper_bound_bps": 4_000_000,
+            "conditional_throughput_bps": 3_000_000, "reached": true, "bounded_by": bounded_by, "width_ratio": 0.25,
+            "trials": 9, "time_s": 9.0
+        });
+        let mut run = Run::new("run", RunKind::Saturate, Tool::unversioned("linerate"));
+        if let RunWork::Saturate { goals, .. } = &mut run.work {
+            goals.push(serde_json::from_value(goal).unwrap());
+        }
+        run
+    }
+
+    #[test]
+    fn the_throughput_of_a_search_that_its_sender_ended_is_no_value() {
+        let reading = Reading {
+            quantity: PublishedQuantity::Received,
+            direction: None,
+            published_time: None,
+        };
+        assert_eq!(reading.of_run(&search("loss")), Some(3e6));
+        assert_eq!(reading.at_least(&search("loss")), None);
+        for by_test in ["sender", "limit"] {
+            let run = search(by_test);
+            assert_eq!(reading.of_run(&run), None, "{by_test}");
+            assert_eq!(reading.at_least(&run), Some(BitRate::from_bps(3_000_000)));
         }
     }
 }
