@@ -1,6 +1,9 @@
 //! What other programs took of hosts, and what becomes of verdicts beside them.
 
+use super::super::proof;
 use super::*;
+use linerate_model::quantity::Quantity;
+use linerate_model::run::{Change, Prediction};
 use linerate_model::spec::TestSpec;
 use serde_json::{Value, json};
 
@@ -28,11 +31,18 @@ fn trial(transport: &str, cpu: &Value, counters: &Value) -> Value {
 
 /// What becomes of a supported verdict on `cause` in a run of `trial`: its limit, and how sure it is.
 fn said_of(cause: &'static Cause, trial: Value) -> (String, Confidence) {
+    let verdict = judged(cause, trial, None);
+    (verdict.limit.id().to_owned(), verdict.confidence)
+}
+
+/// What becomes of a supported verdict on `cause`, with the experiment that would show it, in a run of `trial`.
+fn judged(cause: &'static Cause, trial: Value, experiment: Option<Experiment>) -> Verdict {
     let kind = trial["transport"].as_str().unwrap().to_owned();
     let mut verdict = Verdict {
         limit: cause.limit(),
         side: cause.side,
         confidence: Confidence::Supported,
+        experiment: experiment.map(Box::new),
         ..undecided(String::new(), Vec::new())
     };
     apply(
@@ -40,7 +50,7 @@ fn said_of(cause: &'static Cause, trial: Value) -> (String, Confidence) {
         Direction::Forward,
         &mut verdict,
     );
-    (verdict.limit.id().to_owned(), verdict.confidence)
+    verdict
 }
 
 fn said(limit: &str, confidence: Confidence) -> (String, Confidence) {
@@ -116,12 +126,44 @@ fn a_far_end_that_tells_nothing_may_run_beside_the_programs_of_this_host() {
 
 /// What becomes of a verdict on `cause` where other programs took what the sender waited for, beside these counters.
 fn beside_a_niced_build(cause: &'static Cause, counters: &Value) -> (String, Confidence) {
+    said_of(cause, niced_build(counters))
+}
+
+fn niced_build(counters: &Value) -> Value {
     let side = json!({
         "host_ratio": 0.36, "niced_ratio": 0.62, "softirq_ratio": 0.01, "cores": [0.4, 0.3], "thread_cores": 0.06,
         "thread_ratio": 0.06, "run_delay_ratio": 0.12
     });
     let cpu = json!({"sender": side, "receiver": side});
-    said_of(cause, trial("tcp", &cpu, counters))
+    trial("tcp", &cpu, counters)
+}
+
+#[test]
+fn another_load_is_no_experiment_on_other_programs() {
+    let no_quota = json!({"cgroup.throttled_ns": 0});
+    let twice = || {
+        proof(
+            Change::Load { factor: 2.0 },
+            [Prediction::at_least(Quantity::ReceivedRate, 1.5)],
+        )
+    };
+    for cause in [&sender_app::CAUSE, &sender_cpu::CAUSE] {
+        let verdict = judged(cause, niced_build(&no_quota), Some(twice()));
+        assert_eq!(verdict.limit, CAUSE.limit());
+        let offered = verdict.experiment.unwrap();
+        assert!(offered.test.is_none(), "{offered:?}");
+        assert!(offered.change.contains("other programs"), "{offered:?}");
+    }
+    // Where nobody else used the host it shows the cause that was blamed.
+    let mut alone = niced_build(&no_quota);
+    for side in ["sender", "receiver"] {
+        alone["cpu"][side]["niced_ratio"] = json!(0.0);
+        alone["cpu"][side]["host_ratio"] = json!(0.06);
+        alone["cpu"][side]["cores"] = json!([0.06, 0.06]);
+    }
+    let verdict = judged(&sender_app::CAUSE, alone, Some(twice()));
+    assert_eq!(verdict.limit, sender_app::CAUSE.limit());
+    assert_eq!(*verdict.experiment.unwrap(), twice());
 }
 
 #[test]
