@@ -272,9 +272,9 @@ impl HeldUp {
             ));
         }
         verdict.limit = CAUSE.limit();
-        // What would show the blamed cause, such as another load, says nothing of other programs: only what was run stays.
-        let was_run = |found: &Experiment| found.result.is_some();
-        if !verdict.experiment.as_deref().is_some_and(was_run) {
+        // What would show the blamed cause, such as another load, says nothing of other programs: only what was tried stays.
+        let was_tried = |found: &Experiment| found.result.is_some() || found.not_run.is_some();
+        if !verdict.experiment.as_deref().is_some_and(was_tried) {
             verdict.experiment = Some(Box::new(Experiment::in_words(
                 format!(
                     "stop the other programs on the {side}'s host, or leave its traffic thread a core of its own"

@@ -153,6 +153,13 @@ fn another_load_is_no_experiment_on_other_programs() {
         let offered = verdict.experiment.unwrap();
         assert!(offered.test.is_none(), "{offered:?}");
         assert!(offered.change.contains("other programs"), "{offered:?}");
+        // One that could not be run is not offered anew.
+        let tried = Experiment {
+            not_run: Some("it is done by hand".to_owned()),
+            ..*offered
+        };
+        let verdict = judged(cause, niced_build(&no_quota), Some(tried.clone()));
+        assert_eq!(*verdict.experiment.unwrap(), tried);
     }
     // Where nobody else used the host it shows the cause that was blamed.
     let mut alone = niced_build(&no_quota);
