@@ -10,6 +10,7 @@ use linerate_model::PacketCount;
 use linerate_model::run::{
     Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity, Trial,
 };
+use linerate_model::units::float;
 
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if !Need::Loss.is_met(evidence) {
@@ -67,39 +68,74 @@ fn requests(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
 }
 
 /// Packets of some trials.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Loss {
     sent: u64,
     lost: u64,
+    /// Variance of what single trials lost, as a multiple of what independent losses at one ratio have: about the packets of
+    /// a burst where losses come in bursts; at least 1 (Wedderburn, Biometrika 61 (1974)).
+    overdispersion: f64,
 }
 
 impl Loss {
     fn of<'a>(trials: impl Iterator<Item = &'a Trial>) -> Self {
         let count = |known: Option<PacketCount>| known.map_or(0, PacketCount::get);
-        let mut sum = Self::default();
-        for packets in trials.filter_map(|trial| trial.packets()) {
-            sum.sent = sum.sent.saturating_add(count(packets.sent));
-            sum.lost = sum.lost.saturating_add(count(packets.lost));
+        let of_trials: Vec<Self> = trials
+            .filter_map(|trial| trial.packets())
+            .map(|packets| Self {
+                sent: count(packets.sent),
+                lost: count(packets.lost),
+                overdispersion: 1.0,
+            })
+            .filter(|loss| loss.sent > 0)
+            .collect();
+        let sum = |part: fn(&Self) -> u64| of_trials.iter().map(part).fold(0, u64::saturating_add);
+        let pooled = Self {
+            sent: sum(|loss| loss.sent),
+            lost: sum(|loss| loss.lost),
+            overdispersion: 1.0,
+        };
+        Self {
+            overdispersion: pooled.overdispersion_of(&of_trials),
+            ..pooled
         }
-        sum
+    }
+
+    /// Pearson's χ² of what `trials` lost about this ratio, by its degrees of freedom.
+    fn overdispersion_of(self, trials: &[Self]) -> f64 {
+        let p = self.ratio();
+        if trials.len() < 2 || p <= 0.0 || p >= 1.0 {
+            return 1.0;
+        }
+        let of_trial = |loss: &Self| {
+            (float(loss.lost) - p * float(loss.sent)).powi(2) / (float(loss.sent) * p * (1.0 - p))
+        };
+        let freedom = float(trials.len() as u64 - 1);
+        (trials.iter().map(of_trial).sum::<f64>() / freedom).max(1.0)
     }
 
     fn ratio(self) -> f64 {
         linerate_model::Ratio::from_parts(self.lost, self.sent).get()
     }
 
-    /// Standard error of the ratio if each packet is lost by itself.
-    fn error(self) -> f64 {
+    /// Standard error of the ratio if packets are lost in bursts like those of `pattern`.
+    fn error(self, pattern: Self) -> f64 {
         let p = self.ratio();
-        (p * (1.0 - p) / PacketCount::new(self.sent.max(1)).as_f64()).sqrt()
+        let variance = p * (1.0 - p) / float(self.sent.max(1));
+        (variance * pattern.overdispersion).sqrt()
+    }
+
+    /// Whether enough was lost to tell this ratio from another: of losses in bursts each burst counts once.
+    fn tells(self) -> bool {
+        float(self.lost) >= f64::from(FEWEST_LOST) * self.overdispersion
     }
 
     /// Whether `other` is the same loss: the ratios differ by chance, or by less than a factor of two while what remains of
-    /// the packets, and so the rate, is the same share of the load.
+    /// the packets, and so the rate, is the same share of the load. Losses come in bursts as they do here.
     fn is_like(self, other: Self) -> bool {
         let (a, b) = (self.ratio(), other.ratio());
         let apart = (a - b).abs();
-        let by_chance = apart <= 3.0 * self.error().hypot(other.error());
+        let by_chance = apart <= 3.0 * self.error(self).hypot(other.error(self));
         by_chance || apart <= a.max(b) / 2.0 && apart <= (1.0 - a.min(b)) * FLAT_MOST
     }
 }
@@ -111,7 +147,7 @@ fn elsewhere(evidence: &Evidence<'_>) -> Option<LossPlaces> {
 }
 
 /// Fewer lost packets than these cannot tell one loss ratio from another.
-const FEWEST_LOST: u64 = 10;
+const FEWEST_LOST: u32 = 10;
 /// Loads up to the highest at which a loss is the same span at least this factor, else load may have made all of it.
 const LEAST_SPAN: f64 = 2.0;
 
@@ -147,7 +183,7 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     if low.sent == 0 {
         return not_evaluated("a trial at no more than half of the best received rate");
     }
-    if all.lost < FEWEST_LOST {
+    if all.lost < u64::from(FEWEST_LOST) {
         return not_evaluated(format!(
             "more than {} lost packets, to compare loss between loads",
             all.lost
@@ -172,12 +208,12 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
         return clear(format!("the loss depends on the load: {claim}"));
     }
     // What load adds on top is another rule's; the base explains its part of all that was lost.
-    let base = low.ratio() * PacketCount::new(all.sent).as_f64();
-    let share = (base / PacketCount::new(all.lost).as_f64()).min(1.0);
+    let base = low.ratio() * float(all.sent);
+    let share = (base / float(all.lost)).min(1.0);
     if alike < loads.len() && share < 0.1 {
         return clear(claim);
     }
-    let confidence = supported_if(alike == loads.len() && low.lost >= FEWEST_LOST);
+    let confidence = supported_if(alike == loads.len() && low.tells());
     found(confidence, Some(share), all, &claim)
 }
 
