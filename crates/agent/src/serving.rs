@@ -286,7 +286,7 @@ impl AgentState<'_> {
         let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
         let interface = plan.interface.clone();
         let interface = interface.or_else(|| is_served.then(found).flatten());
-        let observer = Observer::new(Scope::live(interface));
+        let mut observer = Observer::new(Scope::live(interface));
         let mut facts = if is_served {
             let interface = observer.scope().interface.as_deref();
             let read = || observer.facts();
@@ -295,8 +295,9 @@ impl AgentState<'_> {
             Facts::default()
         };
         if !(plan.tell_name || plan.asks_for_key(kind) || remote.to_canonical().is_loopback()) {
-            let salt: [u8; 8] = random_bytes()?;
-            linerate_observe::hide(&mut facts, &salt);
+            let salt = random_bytes()?;
+            linerate_observe::hide(&mut facts, salt);
+            observer = observer.with_hidden_clock(salt);
         }
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
         let config = ServerConfig {

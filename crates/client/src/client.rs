@@ -385,7 +385,11 @@ impl Client {
                     return Err(failure.into());
                 }
                 Ok(Some(SessionEvent::OwnReports(reports))) => own = reports,
-                Ok(Some(SessionEvent::Peer(PeerEvent::Report(reports)))) => theirs = reports,
+                Ok(Some(SessionEvent::Peer(PeerEvent::Report(reports)))) => {
+                    theirs = reports;
+                    let clocks = theirs.iter_mut().filter_map(|report| report.clock.as_mut());
+                    clocks.for_each(linerate_observe::recognise_clock);
+                }
                 Ok(Some(SessionEvent::Peer(PeerEvent::Output(text)))) => far_output = Some(text),
                 Ok(Some(SessionEvent::Peer(PeerEvent::Note(text)))) => notes.push(text),
                 Ok(Some(SessionEvent::TestOver)) => {

@@ -22,28 +22,38 @@ pub(crate) fn boot(host: &HostView<'_>) -> Option<String> {
     id.and_then(|id| tidy(&id)).map(|id| blind("boot", &id))
 }
 
+/// What makes the identities that one session is told differ from those of every other.
+pub type Salt = [u8; 8];
+
 /// Leaves out of `facts` what tells this host from others of its kind. Of its boot remains what another program of the same
 /// boot [recognises](recognise), and who is told it twice, with different salts, cannot connect.
-pub fn hide(facts: &mut Facts, salt: &[u8]) {
+pub fn hide(facts: &mut Facts, salt: Salt) {
     facts.hostname = None;
     facts.pci_network_devices = None;
-    let salt = hex(salt);
-    let salted = |boot: String| format!("{salt}{SALT_END}{}", blind(&salt, &boot));
-    facts.boot_id = facts.boot_id.take().map(salted);
+    facts.boot_id = facts.boot_id.as_deref().map(|boot| salted(boot, salt));
 }
 
 /// Writes the boot in a peer's `facts`, if it is this host's own, as it is written of this host.
 pub fn recognise(facts: &mut Facts) {
-    let salted = facts
+    let own = || boot(&HostView::new(&Scope::live(None)));
+    if let Some(own) = facts
         .boot_id
-        .as_ref()
-        .and_then(|boot| boot.split_once(SALT_END));
-    if let Some((salt, theirs)) = salted
-        && let Some(own) = boot(&HostView::new(&Scope::live(None)))
-        && blind(salt, &own) == theirs
+        .as_deref()
+        .and_then(|told| unsalted(told, own))
     {
         facts.boot_id = Some(own);
     }
+}
+
+pub(crate) fn salted(identity: &str, salt: Salt) -> String {
+    let salt = hex(&salt);
+    format!("{salt}{SALT_END}{}", blind(&salt, identity))
+}
+
+/// The identity `own` if it is what was `told` with a salt.
+pub(crate) fn unsalted(told: &str, own: impl FnOnce() -> Option<String>) -> Option<String> {
+    let (salt, theirs) = told.split_once(SALT_END)?;
+    own().filter(|own| blind(salt, own) == theirs)
 }
 
 /// What stands between the salt and the hash of a hidden identity.
@@ -64,7 +74,7 @@ mod tests {
 
     #[test]
     fn who_shows_no_key_recognises_its_own_host_and_no_other() {
-        let told = |boot: &str, salt: &[u8]| {
+        let told = |boot: &str, salt: Salt| {
             let mut facts = Facts::default();
             facts.hostname = Some("lab-3".to_owned());
             facts.pci_network_devices = Some(vec!["0000:03:00.0 8086:1572".to_owned()]);
@@ -73,13 +83,13 @@ mod tests {
             facts
         };
         let own = boot(&HostView::new(&Scope::live(None))).unwrap();
-        let mut here = told(&own, &[1; 8]);
+        let mut here = told(&own, [1; 8]);
         assert_eq!((&here.hostname, &here.pci_network_devices), (&None, &None));
         assert!(!here.boot_id.as_ref().unwrap().contains(&own));
-        assert_ne!(here, told(&own, &[2; 8]));
+        assert_ne!(here, told(&own, [2; 8]));
         recognise(&mut here);
         assert_eq!(here.boot_id, Some(own));
-        let mut there = told(&blind("boot", "another"), &[1; 8]);
+        let mut there = told(&blind("boot", "another"), [1; 8]);
         let before = there.clone();
         recognise(&mut there);
         assert_eq!(there, before);

@@ -1,6 +1,6 @@
 //! Identity of this process's clock: two ends that read the same clock need no estimate of their offset.
 
-use crate::blind::blind;
+use crate::blind::{Salt, blind, salted, unsalted};
 use linerate_model::one_way::ClockIdentity;
 use linerate_sys::host_files::HostFiles;
 
@@ -8,7 +8,7 @@ use linerate_sys::host_files::HostFiles;
 ///
 /// `CLOCK_MONOTONIC` is common to all processes of a running kernel, except those in another time namespace, which may
 /// see an offset. Where a kernel has no time namespaces, its boot id is enough.
-pub fn clock_identity(resolution_ns: u64) -> Option<ClockIdentity> {
+pub(crate) fn clock_identity(resolution_ns: u64) -> Option<ClockIdentity> {
     identity(&HostFiles::live(), resolution_ns)
 }
 
@@ -20,6 +20,19 @@ fn identity(host: &HostFiles, resolution_ns: u64) -> Option<ClockIdentity> {
         domain: blind("clock", &format!("{boot} {space}")),
         resolution_ns,
     })
+}
+
+/// Hides which clock it is, as the boot is [hidden](crate::hide).
+pub(crate) fn hide_clock(clock: &mut ClockIdentity, salt: Salt) {
+    clock.domain = salted(&clock.domain, salt);
+}
+
+/// Writes a peer's `clock`, if it is this process's own, as it is written of this process.
+pub fn recognise_clock(clock: &mut ClockIdentity) {
+    let own = || Some(clock_identity(clock.resolution_ns)?.domain);
+    if let Some(own) = unsalted(&clock.domain, own) {
+        clock.domain = own;
+    }
 }
 
 #[cfg(test)]
@@ -45,5 +58,25 @@ mod tests {
             identity(&HostFiles::new(std::path::Path::new("/no-such-root")), 1),
             None
         );
+    }
+
+    #[test]
+    fn who_shows_no_key_recognises_its_own_clock_and_no_other() {
+        let own = clock_identity(1).unwrap();
+        let told = |domain: &str, salt: Salt| {
+            let mut clock = own.clone();
+            domain.clone_into(&mut clock.domain);
+            hide_clock(&mut clock, salt);
+            clock
+        };
+        let mut here = told(&own.domain, [1; 8]);
+        assert!(!here.domain.contains(&own.domain));
+        assert_ne!(here, told(&own.domain, [2; 8]));
+        recognise_clock(&mut here);
+        assert_eq!(here, own);
+        let mut there = told(&blind("clock", "another"), [1; 8]);
+        let before = there.clone();
+        recognise_clock(&mut there);
+        assert_eq!(there, before);
     }
 }

@@ -34,8 +34,8 @@ mod sysfs;
 mod testing;
 mod text;
 
-pub use blind::{hide, recognise};
-pub use clock_identity::clock_identity;
+pub use blind::{Salt, hide, recognise};
+pub use clock_identity::recognise_clock;
 pub use collectors::{Collector, is_emulated, preloaded};
 pub use condition::condition;
 pub use core_load::CoreLoad;

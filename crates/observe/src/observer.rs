@@ -1,10 +1,13 @@
 //! Takes snapshots and facts with every collector.
 
+use crate::blind::Salt;
+use crate::clock_identity::{clock_identity, hide_clock};
 use crate::collectors::{self, Collector};
 use crate::history::History;
 use crate::host_view::{HostView, Scope};
 use linerate_model::MonoInstant;
 use linerate_model::facts::Facts;
+use linerate_model::one_way::ClockIdentity;
 use linerate_model::sample::Snapshot;
 use linerate_model::signals::{self, SignalKind};
 use std::sync::{Mutex, PoisonError};
@@ -15,6 +18,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Observer {
     scope: Scope,
     history: Mutex<History>,
+    salt: Option<Salt>,
 }
 
 impl Observer {
@@ -23,7 +27,26 @@ impl Observer {
         Self {
             scope,
             history: Mutex::default(),
+            salt: None,
         }
+    }
+
+    /// This observer for a peer that may not know this host again by its clock.
+    #[must_use]
+    pub fn with_hidden_clock(self, salt: Salt) -> Self {
+        Self {
+            salt: Some(salt),
+            ..self
+        }
+    }
+
+    /// Identity of this process's clock as the peer may know it; `None` if the system does not report its boot id.
+    pub fn clock_identity(&self, resolution_ns: u64) -> Option<ClockIdentity> {
+        let mut clock = clock_identity(resolution_ns)?;
+        if let Some(salt) = self.salt {
+            hide_clock(&mut clock, salt);
+        }
+        Some(clock)
     }
 
     /// The host that it reads.

@@ -8,7 +8,7 @@ use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::signals::{self, DROPS_WATCHED};
 use linerate_model::spec::{Direction, Observe, Side, TestSpec, Transport};
 use linerate_model::{Clock as _, PacketCount};
-use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler, Scope, clock_identity};
+use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler, Scope};
 use linerate_peers::{Grant, Sent, StreamFormat};
 use linerate_sys::clock::{MonoClock, resolution};
 use linerate_sys::tcp::receive;
@@ -492,7 +492,7 @@ impl Endpoints {
             }
         };
         let resolution = u64::try_from(resolution().as_nanos()).unwrap_or(u64::MAX);
-        let clock = clock_identity(resolution);
+        let clock = observer.clock_identity(resolution);
         let report = |part: Endpoint| match part.stage {
             Some(Stage::Done(streams)) => Some(EndpointReport {
                 side: part.side,
