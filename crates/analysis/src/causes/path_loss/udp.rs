@@ -68,75 +68,57 @@ fn requests(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
 }
 
 /// Packets of some trials.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Loss {
     sent: u64,
     lost: u64,
-    /// Variance of what single trials lost, as a multiple of what independent losses at one ratio have: about the packets of
-    /// a burst where losses come in bursts; at least 1 (Wedderburn, Biometrika 61 (1974)).
-    overdispersion: f64,
 }
 
 impl Loss {
     fn of<'a>(trials: impl Iterator<Item = &'a Trial>) -> Self {
         let count = |known: Option<PacketCount>| known.map_or(0, PacketCount::get);
-        let of_trials: Vec<Self> = trials
-            .filter_map(|trial| trial.packets())
-            .map(|packets| Self {
-                sent: count(packets.sent),
-                lost: count(packets.lost),
-                overdispersion: 1.0,
-            })
-            .filter(|loss| loss.sent > 0)
-            .collect();
-        let sum = |part: fn(&Self) -> u64| of_trials.iter().map(part).fold(0, u64::saturating_add);
-        let pooled = Self {
-            sent: sum(|loss| loss.sent),
-            lost: sum(|loss| loss.lost),
-            overdispersion: 1.0,
-        };
-        Self {
-            overdispersion: pooled.overdispersion_of(&of_trials),
-            ..pooled
+        let mut sum = Self::default();
+        for packets in trials.filter_map(|trial| trial.packets()) {
+            sum.sent = sum.sent.saturating_add(count(packets.sent));
+            sum.lost = sum.lost.saturating_add(count(packets.lost));
         }
-    }
-
-    /// Pearson's χ² of what `trials` lost about this ratio, by its degrees of freedom.
-    fn overdispersion_of(self, trials: &[Self]) -> f64 {
-        let p = self.ratio();
-        if trials.len() < 2 || p <= 0.0 || p >= 1.0 {
-            return 1.0;
-        }
-        let of_trial = |loss: &Self| {
-            (float(loss.lost) - p * float(loss.sent)).powi(2) / (float(loss.sent) * p * (1.0 - p))
-        };
-        let freedom = float(trials.len() as u64 - 1);
-        (trials.iter().map(of_trial).sum::<f64>() / freedom).max(1.0)
+        sum
     }
 
     fn ratio(self) -> f64 {
         linerate_model::Ratio::from_parts(self.lost, self.sent).get()
     }
 
-    /// Standard error of the ratio if packets are lost in bursts like those of `pattern`.
-    fn error(self, pattern: Self) -> f64 {
+    /// Variance of the ratio if each packet is lost by itself.
+    fn variance(self) -> f64 {
         let p = self.ratio();
-        let variance = p * (1.0 - p) / float(self.sent.max(1));
-        (variance * pattern.overdispersion).sqrt()
+        p * (1.0 - p) / float(self.sent.max(1))
     }
 
-    /// Whether enough was lost to tell this ratio from another: of losses in bursts each burst counts once.
-    fn tells(self) -> bool {
-        float(self.lost) >= f64::from(FEWEST_LOST) * self.overdispersion
+    /// Variance of what single `trials` of these packets lost, as a multiple of what independent losses at one ratio have:
+    /// about the packets of a burst where losses come in bursts; at least 1. Pearson's χ² by its degrees of freedom
+    /// (Wedderburn, Biometrika 61 (1974)).
+    fn overdispersion<'a>(self, trials: impl Iterator<Item = &'a Trial>) -> f64 {
+        let losses = trials.map(|trial| Self::of(std::iter::once(trial)));
+        let losses: Vec<Self> = losses.filter(|loss| loss.sent > 0).collect();
+        let p = self.ratio();
+        if losses.len() < 2 || p <= 0.0 || p >= 1.0 {
+            return 1.0;
+        }
+        let of_trial = |loss: &Self| {
+            (float(loss.lost) - p * float(loss.sent)).powi(2) / (float(loss.sent) * p * (1.0 - p))
+        };
+        let freedom = float(losses.len() as u64 - 1);
+        (losses.iter().map(of_trial).sum::<f64>() / freedom).max(1.0)
     }
 
-    /// Whether `other` is the same loss: the ratios differ by chance, or by less than a factor of two while what remains of
-    /// the packets, and so the rate, is the same share of the load. Losses come in bursts as they do here.
-    fn is_like(self, other: Self) -> bool {
+    /// Whether `other` is the same loss where losses scatter by `overdispersion`: the ratios differ by chance, or by less than
+    /// a factor of two while what remains of the packets, and so the rate, is the same share of the load.
+    fn is_like(self, other: Self, overdispersion: f64) -> bool {
         let (a, b) = (self.ratio(), other.ratio());
         let apart = (a - b).abs();
-        let by_chance = apart <= 3.0 * self.error(self).hypot(other.error(self));
-        by_chance || apart <= a.max(b) / 2.0 && apart <= (1.0 - a.min(b)) * FLAT_MOST
+        let error = (overdispersion * (self.variance() + other.variance())).sqrt();
+        apart <= 3.0 * error || apart <= a.max(b) / 2.0 && apart <= (1.0 - a.min(b)) * FLAT_MOST
     }
 }
 
@@ -175,11 +157,11 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
         return not_recorded(&[Need::ReceivedRate]);
     };
     // At half of what is known to get through, load does not make loss.
-    let pooled = |light: bool| {
+    let at = |light: bool| {
         let trials = evidence.trials().iter().copied();
-        Loss::of(trials.filter(move |t| load(t).is_some_and(|l| (l <= best / 2.0) == light)))
+        trials.filter(move |t| load(t).is_some_and(|l| (l <= best / 2.0) == light))
     };
-    let (low, high) = (pooled(true), pooled(false));
+    let (low, high) = (Loss::of(at(true)), Loss::of(at(false)));
     if low.sent == 0 {
         return not_evaluated("a trial at no more than half of the best received rate");
     }
@@ -203,7 +185,9 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
         return clear(claim);
     }
     let loads = by_load(evidence);
-    let alike = loads.iter().take_while(|at| low.is_like(at.loss)).count();
+    let scatter = low.overdispersion(at(true));
+    let is_alike = |at: &&AtLoad| low.is_like(at.loss, scatter);
+    let alike = loads.iter().take_while(is_alike).count();
     if alike < loads.len() && !spans(&loads[..alike]) {
         return clear(format!("the loss depends on the load: {claim}"));
     }
@@ -213,7 +197,9 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     if alike < loads.len() && share < 0.1 {
         return clear(claim);
     }
-    let confidence = supported_if(alike == loads.len() && low.tells());
+    // Of losses in bursts each burst counts once.
+    let tells = float(low.lost) >= f64::from(FEWEST_LOST) * scatter;
+    let confidence = supported_if(alike == loads.len() && tells);
     found(confidence, Some(share), all, &claim)
 }
 
