@@ -22,7 +22,7 @@ pub(crate) fn boot(host: &HostView<'_>) -> Option<String> {
     id.and_then(|id| tidy(&id)).map(|id| blind("boot", &id))
 }
 
-/// What makes the identities that one session is told differ from those of every other.
+/// Random bytes of one session, by which the identities hidden in it differ from those of every other.
 pub type Salt = [u8; 8];
 
 /// Leaves out of `facts` what tells this host from others of its kind. Of its boot remains what another program of the same
@@ -39,7 +39,7 @@ pub fn recognise(facts: &mut Facts) {
     if let Some(own) = facts
         .boot_id
         .as_deref()
-        .and_then(|told| unsalted(told, own))
+        .and_then(|boot| unsalted(boot, own))
     {
         facts.boot_id = Some(own);
     }
@@ -50,9 +50,9 @@ pub(crate) fn salted(identity: &str, salt: Salt) -> String {
     format!("{salt}{SALT_END}{}", blind(&salt, identity))
 }
 
-/// The identity `own` if it is what was `told` with a salt.
-pub(crate) fn unsalted(told: &str, own: impl FnOnce() -> Option<String>) -> Option<String> {
-    let (salt, theirs) = told.split_once(SALT_END)?;
+/// The identity `own` if it is the `salted` one.
+pub(crate) fn unsalted(salted: &str, own: impl FnOnce() -> Option<String>) -> Option<String> {
+    let (salt, theirs) = salted.split_once(SALT_END)?;
     own().filter(|own| blind(salt, own) == theirs)
 }
 

@@ -63,18 +63,18 @@ mod tests {
     #[test]
     fn who_shows_no_key_recognises_its_own_clock_and_no_other() {
         let own = clock_identity(1).unwrap();
-        let told = |domain: &str, salt: Salt| {
+        let hidden = |domain: &str, salt: Salt| {
             let mut clock = own.clone();
             domain.clone_into(&mut clock.domain);
             hide_clock(&mut clock, salt);
             clock
         };
-        let mut here = told(&own.domain, [1; 8]);
+        let mut here = hidden(&own.domain, [1; 8]);
         assert!(!here.domain.contains(&own.domain));
-        assert_ne!(here, told(&own.domain, [2; 8]));
+        assert_ne!(here, hidden(&own.domain, [2; 8]));
         recognise_clock(&mut here);
         assert_eq!(here, own);
-        let mut there = told(&blind("clock", "another"), [1; 8]);
+        let mut there = hidden(&blind("clock", "another"), [1; 8]);
         let before = there.clone();
         recognise_clock(&mut there);
         assert_eq!(there, before);
