@@ -1,7 +1,7 @@
 //! netperfs that ran at the same time, as scripts start them (`netperf … & netperf … &`) to load a path with several streams:
 //! each is a test by itself, and says so. Nobody measured their sum.
 
-use super::{Log, Output, ParsedTest, Skipped};
+use super::{Log, NO_TABLE, Output, ParsedTest, Skipped};
 use crate::import::Origin;
 
 /// The first line of each table of classic output.
@@ -45,15 +45,12 @@ impl Waiting {
 
     /// The tests whose tables never came.
     pub(super) fn left(&mut self) -> impl Iterator<Item = ParsedTest> {
-        let reason = "its table is not there";
-        std::mem::take(&mut self.origins)
-            .into_iter()
-            .map(move |origin| {
-                ParsedTest::Skipped(Skipped {
-                    origin,
-                    reason: reason.to_owned(),
-                })
+        std::mem::take(&mut self.origins).into_iter().map(|origin| {
+            ParsedTest::Skipped(Skipped {
+                origin,
+                reason: NO_TABLE.to_owned(),
             })
+        })
     }
 }
 

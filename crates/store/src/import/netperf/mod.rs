@@ -75,6 +75,8 @@ pub(super) static FORMAT: LogFormat = LogFormat {
 const MAX_TABLE_LINES: usize = 4;
 /// What it says where no server answers.
 const NO_SERVER: &str = "establish_control could not establish the control connection";
+/// What is missing of a test without figures.
+const NO_TABLE: &str = "its table is not there";
 /// What is said of a test that ran beside others.
 const BESIDE: &str = "netperf was started in the background: this is one of the tests that may have run at the same time, and \
                       each one's figures are its own; nobody measured their sum";
@@ -160,8 +162,7 @@ impl Grammar for Netperf {
             return Ok(Step::Begin(next));
         } else if let Some(kind) = open.as_ref().and_then(|open| open.bare_before(line)) {
             // A script printed the next one's figures alone, too.
-            let command = open.as_ref().and_then(|open| open.test.command.clone());
-            log.command = command;
+            log.command = open.as_ref().and_then(|open| open.test.command.clone());
             return Ok(Step::Begin(Output::of_command(log, kind)));
         } else if open.is_none() && line.starts_with(NO_SERVER) {
             // It ends before its banner.
@@ -236,8 +237,8 @@ impl Output {
         let mut test = TestBuilder::new(log, &FORMAT, View::Client, transport);
         let server = ends.split_once(" to ");
         test.peer = server.and_then(|(_, to)| Some(to.split(' ').next()?.to_owned()));
-        let is_background = |command: &mut Command| is_background(&command.line);
-        let together = log.command.as_mut().is_some_and(is_background);
+        let command = log.command.as_ref();
+        let together = command.is_some_and(|command| is_background(&command.line));
         test.command.clone_from(&log.command);
         if together {
             // One line may start several.
@@ -320,7 +321,7 @@ impl Draft for Output {
                 "its sizes and times are not there (netperf prints them without `-v 0`)"
             }
             [_] if self.test.transport == Transport::Udp => "its line of what arrived is not there",
-            _ => "its table is not there",
+            _ => NO_TABLE,
         };
         // A test is printed in one form: with two, the first line of the second is gone.
         if !self.keys.are_none() && (!self.rows.is_empty() || self.has_interim()) {
