@@ -179,6 +179,7 @@ impl Driver {
                 self.spec = self.wanted();
                 vec![Input::Begin(Box::new(self.spec.clone()))]
             }
+            Action::Admit => vec![Input::Admitted(Ok(()))],
             Action::Prepare { spec, format } => {
                 let is_told =
                     format.arrival() == Arrival::ToldPorts && spec.transport() == Transport::Udp;

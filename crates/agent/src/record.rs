@@ -116,7 +116,7 @@ impl<'a> Record<'a> {
                     self.end(*cause, *code, reason);
                 }
             }
-            SessionEvent::Peer(_) | SessionEvent::Closed => {}
+            SessionEvent::Admit | SessionEvent::Peer(_) | SessionEvent::Closed => {}
         }
     }
 

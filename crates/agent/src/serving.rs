@@ -12,12 +12,11 @@ use anyhow::{Context as _, Result, bail};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
 use linerate_model::agent::{AgentEvent, CountedTraffic};
-use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::facts::Facts;
 use linerate_model::spec::{MAX_STREAMS, TestSpec};
 use linerate_model::{ByteCount, Clock as _};
 use linerate_observe::{Observer, Scope};
-use linerate_peers::{Limits, PeerEvent, PeerKind, RefusalCode, ServerConfig};
+use linerate_peers::{Limits, PeerEvent, PeerKind, Refusal, RefusalCode, ServerConfig};
 use linerate_session::key::credential;
 use linerate_session::login::{Gate, Logins, moment};
 use linerate_session::{DataStreams, DemuxHandle, Driver, Line, SessionEvent};
@@ -89,7 +88,7 @@ impl AgentState<'_> {
                 self.stop,
                 &mut each,
                 &mut record,
-                &mut |event, _| {
+                &mut |_, event, _| {
                     is_cut |= matches!(event, SessionEvent::TestEnded { code, .. } if *code == RefusalCode::Limit);
                     if let SessionEvent::Peer(PeerEvent::CallBack { port: there, spec }) = event {
                         let to = SocketAddr::new(from.ip(), *there);
@@ -229,17 +228,17 @@ impl AgentState<'_> {
         }
         let delegated = RefCell::new(None);
         thread::scope(|scope| {
-            let mut tell = |event: &SessionEvent, record: &mut Record<'_>| {
+            let mut tell = |driver: &mut Driver, event: &SessionEvent, record: &mut Record<'_>| {
                 match event {
-                    // It has shown who it is.
-                    SessionEvent::Peer(PeerEvent::Hello(_)) => {
-                        if let Some(entry) = &mut entry {
-                            let entered = self.enter(from, entry);
-                            entered.map_err(|(code, message)| {
-                                record.turn_away(code, &message);
-                                Failure::new(ExitCode::Peer, format!("{code}: {message}"))
-                            })?;
-                        }
+                    SessionEvent::Admit => {
+                        let entered = entry
+                            .as_mut()
+                            .map_or(Ok(()), |entry| self.enter(from, entry));
+                        let place = entered.map_err(|(code, message)| {
+                            record.turn_away(code, &message);
+                            Refusal { code, message }
+                        });
+                        driver.admitted(place)?;
                     }
                     SessionEvent::Peer(PeerEvent::Delegate(delegation)) => {
                         let started = DelegatedRun::start(scope, &self.plan(), delegation);
@@ -374,7 +373,7 @@ fn answer(
     stop: &AtomicBool,
     each: &mut dyn FnMut(&mut Driver) -> Result<bool>,
     record: &mut Record<'_>,
-    tell: &mut dyn FnMut(&SessionEvent, &mut Record<'_>) -> Result<()>,
+    tell: &mut dyn FnMut(&mut Driver, &SessionEvent, &mut Record<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut busy = MonoClock.now();
     let mut looked = busy;
@@ -395,7 +394,7 @@ fn answer(
             Some(SessionEvent::Closed) => break,
             Some(event) => {
                 record.hear(&event);
-                tell(&event, record)?;
+                tell(driver, &event, record)?;
             }
             None => {}
         }

@@ -102,7 +102,9 @@ impl Core {
     /// The next message of the peer, with its offset.
     pub(super) fn next(&mut self, now: MonoInstant) -> Result<Option<(Message, u64)>> {
         let state = self.steps.state;
-        if state == State::Closed || (!self.introduced && !self.introduce(false)?) {
+        // What comes with a hello waits for the owner's answer.
+        let is_waiting = matches!(state, State::Admitting | State::Closed);
+        if is_waiting || (!self.introduced && !self.introduce(false)?) {
             return Ok(None);
         }
         loop {

@@ -11,8 +11,9 @@
 //!                          | Seal -----------------------> |
 //!                          | <----------------------- Seal |
 //!                          |                               |
-//!                          | Hello ----------------------> |
-//!          <- PeerHello    | <-------------------- Welcome |  PeerHello ->
+//!                          | Hello ----------------------> |  Admit ->
+//!                          |   or <-------------- Farewell |               <- Admitted(Err)
+//!          <- PeerHello    | <-------------------- Welcome |  PeerHello -> <- Admitted(Ok)
 //!  Begin(spec) ->          | Prepare --------------------> |  Prepare(spec) ->
 //!          <- OpenStreams  | <---------------------- Ready |               <- Prepared
 //!                          |   or <--------------- Refused |               <- Refused

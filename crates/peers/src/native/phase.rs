@@ -7,6 +7,8 @@ states! {
     pub(super) enum State {
         /// Waiting for the peer's hello.
         Greeting = "greeting",
+        /// The server's owner decides whether there is a place for the client.
+        Admitting = "admitting",
         /// Between tests.
         Idle = "idle",
         /// The server makes a test with another server.
@@ -32,7 +34,7 @@ states! {
 impl State {
     /// Whether both ends have exchanged hellos and the session is not closed.
     pub(super) const fn is_greeted(self) -> bool {
-        !matches!(self, Self::Greeting | Self::Closed)
+        !matches!(self, Self::Greeting | Self::Admitting | Self::Closed)
     }
 
     /// Maximum length of the next message of the peer, bytes.

@@ -31,6 +31,8 @@ const MOST_REPORTING: Duration = Duration::from_mins(2);
 pub(super) struct Server {
     core: Core,
     config: ServerConfig,
+    /// Version of the client.
+    client: String,
     /// Token of the present test's data streams.
     token: u32,
 }
@@ -45,6 +47,7 @@ impl Server {
                 now,
             ),
             config,
+            client: String::new(),
             token: 0,
         }
     }
@@ -63,7 +66,11 @@ impl Server {
             {
                 self.turn_away(now);
             }
-            Message::Hello(hello) if state == State::Greeting => self.admit(now, &hello.version),
+            Message::Hello(hello) if state == State::Greeting => {
+                self.client = clean(&hello.version, super::MAX_NAME);
+                self.core.steps.rest(State::Admitting);
+                self.core.steps.act(Action::Admit);
+            }
             Message::Seal(_) if state == State::Greeting => {
                 return Err(self.core.key_error(
                     "this server has no key: start it with --key, or leave --key away at the client",
@@ -123,15 +130,21 @@ impl Server {
         self.core.steps.close();
     }
 
-    fn admit(&mut self, now: MonoInstant, version: &str) {
+    fn admitted(&mut self, now: MonoInstant, place: Result<(), Refusal>) -> Result<()> {
+        if let Err(Refusal { code, message }) = place {
+            self.config.turn_away = Some((code, message));
+            self.turn_away(now);
+            return Ok(());
+        }
         self.welcome(now);
         self.core.steps.rest(State::Idle);
         self.core.steps.meet(PeerHello {
-            version: clean(version, super::MAX_NAME),
+            version: std::mem::take(&mut self.client),
             session: self.config.session.clone(),
             facts: Facts::default(),
             limits: self.config.limits,
         });
+        self.advance(now)
     }
 
     fn welcome(&mut self, now: MonoInstant) {
@@ -297,6 +310,7 @@ impl Stepping for Server {
     fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         let state = self.core.steps.state;
         match input {
+            Input::Admitted(place) if state == State::Admitting => self.admitted(now, place),
             Input::Prepared(Ok(ports)) if state == State::Preparing => self.prepared(now, ports),
             Input::Prepared(Err(Refusal { code, message })) if state == State::Preparing => {
                 self.refuse(now, code, &message);

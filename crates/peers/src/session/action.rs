@@ -24,6 +24,8 @@ pub enum Action {
     Send(Vec<u8>),
     /// Either end: an event of the peer for this end's owner.
     Peer(PeerEvent),
+    /// Server whose clients show who they are: this one has. Answer [`Input::Admitted`](super::Input::Admitted).
+    Admit,
     /// Server, and a client whose protocol wants to know its datagram ports: make ready for this (valid) test
     /// and answer [`Input::Prepared`](super::Input::Prepared).
     Prepare {

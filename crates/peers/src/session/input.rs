@@ -27,6 +27,9 @@ pub enum Input<'a> {
     Delegate(Box<Delegation>),
     /// Server, in answer to [`PeerEvent::Delegate`](super::PeerEvent::Delegate).
     Delegated(Result<Box<DelegatedTest>, Refusal>),
+    /// Server, in answer to [`Action::Admit`](super::Action::Admit): whether the client has a place. An error is told to it,
+    /// and ends the session.
+    Admitted(Result<(), Refusal>),
     /// In answer to [`Action::Prepare`](super::Action::Prepare): this end waits for data streams on these ports, or has bound its
     /// datagram sockets to them; none where they come to a shared port. An error, at the server: this test cannot be
     /// made here; the session goes on.
@@ -118,6 +121,7 @@ impl Input<'_> {
             Self::Begin(_) => "Begin",
             Self::Delegate(_) => "Delegate",
             Self::Delegated(_) => "Delegated",
+            Self::Admitted(_) => "Admitted",
             Self::Prepared(Ok(_)) => "Prepared",
             Self::Prepared(Err(_)) => "Refused",
             Self::Connected => "Connected",

@@ -283,6 +283,7 @@ impl End {
     fn answers(&mut self, action: &Action) -> Vec<Input<'static>> {
         match action {
             Action::Peer(PeerEvent::Hello(_)) | Action::TestOver(_) => self.next_test(),
+            Action::Admit => vec![Input::Admitted(Ok(()))],
             Action::Prepare { spec, format } => {
                 let is_told =
                     format.arrival() == Arrival::ToldPorts && spec.transport() == Transport::Udp;

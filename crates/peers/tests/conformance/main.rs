@@ -307,6 +307,7 @@ fn any_input() -> impl Strategy<Value = Input<'static>> {
         Just(Input::Eof),
         Just(Input::Timeout),
         Just(Input::Begin(Box::new(specs()[0].clone()))),
+        Just(Input::Admitted(Ok(()))),
         Just(Input::Prepared(Ok(vec![(Side::Receiver, vec![1])]))),
         Just(Input::Prepared(Ok(vec![]))),
         Just(Input::Prepared(Err(Refusal {

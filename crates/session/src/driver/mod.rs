@@ -65,6 +65,8 @@ enum Arrivals {
 pub enum SessionEvent {
     /// Event of the peer.
     Peer(PeerEvent),
+    /// The client has shown who it is, and waits for [`Driver::admitted`] (server).
+    Admit,
     /// A test begins (server).
     TestBegan(Box<TestSpec>),
     /// This end's own reports of the test.
@@ -181,6 +183,11 @@ impl Driver {
         self.tell(Input::Delegate(Box::new(delegation)))
     }
 
+    /// Server: whether the client has a place; a refusal is told to it, and ends the session.
+    pub fn admitted(&mut self, place: std::result::Result<(), Refusal>) -> Result<()> {
+        self.tell(Input::Admitted(place))
+    }
+
     /// Server: tells what came of the test that the client delegated.
     pub fn delegated(
         &mut self,
@@ -263,6 +270,7 @@ impl Driver {
     fn carry_out(&mut self, action: Action) -> Result<Option<SessionEvent>> {
         match action {
             Action::Send(bytes) => self.line.write(&bytes)?,
+            Action::Admit => return Ok(Some(SessionEvent::Admit)),
             Action::Peer(event) => return Ok(Some(SessionEvent::Peer(event))),
             Action::Prepare { spec, format } => {
                 let gate = self.gate.as_mut();

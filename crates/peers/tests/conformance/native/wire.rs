@@ -7,7 +7,7 @@ use linerate_model::spec::{Stop, TestSpec};
 use linerate_peers::native::message::{Farewell, Message, Prepare, Refused};
 use linerate_peers::native::{Native, VERSION};
 use linerate_peers::{
-    Action, Input, PeerEvent, PeerKind, ProtocolError, RefusalCode, ServerConfig,
+    Action, Input, PeerEvent, PeerKind, ProtocolError, Refusal, RefusalCode, ServerConfig,
 };
 
 #[test]
@@ -94,6 +94,38 @@ fn a_client_that_is_not_welcome_learns_why() {
         "the peer ended the session (busy, state greeting): 4 clients are the most here"
     );
     assert!(server.is_closed() && client.is_closed());
+}
+
+/// Its place is taken before it is welcome, so that two who come at once do not both get the last one.
+#[test]
+fn a_client_is_welcome_once_it_has_a_place() {
+    let waiting = || {
+        let mut server = End::server(&Native);
+        server.ignores = |action| matches!(action, Action::Admit);
+        let asked = [hello(), frame(&Message::Ping)].concat();
+        assert_eq!(
+            server.give(Input::Bytes(&asked)),
+            (PREAMBLE.to_vec(), Ok(()))
+        );
+        assert_eq!(server.actions, [Action::Admit]);
+        server
+    };
+    let mut admitted = waiting();
+    let (welcome, outcome) = admitted.give(Input::Admitted(Ok(())));
+    assert_eq!(outcome, Ok(()));
+    assert!(welcome.escape_ascii().to_string().contains("session"));
+
+    let (code, message) = (RefusalCode::Busy, "4 clients are the most here".to_owned());
+    let reason = Farewell {
+        code,
+        message: message.clone(),
+    };
+    let mut refused = waiting();
+    let refusal = Refusal { code, message };
+    let (farewell, outcome) = refused.give(Input::Admitted(Err(refusal)));
+    assert_eq!(outcome, Ok(()));
+    assert_eq!(farewell, frame(&Message::Farewell(reason)));
+    assert!(refused.is_closed());
 }
 
 #[test]
