@@ -253,7 +253,7 @@ fn candidate(run: &Run) -> Option<&Trial> {
     match asked.transport() {
         Transport::Tcp => trials.next().filter(|_| run.trials.len() == 1),
         Transport::Udp => {
-            let bound = upper_bound(run);
+            let bound = upper_load(run);
             let within = |trial: &&Trial| bound.is_none() || trial.intended_load <= bound;
             trials
                 .filter(within)
@@ -283,7 +283,7 @@ fn shown_by<'a>(run: &'a Run, limited: &'a Trial) -> &'a Trial {
 /// that sent most: a sender that fell short of what it sent in another was interrupted, which tells nothing of a limit.
 /// What loads far above it meet is what would limit next.
 fn overloaded<'a>(run: &'a Run, limited: &Trial) -> Option<&'a Trial> {
-    let bound = upper_bound(run)?;
+    let bound = upper_load(run)?;
     let beyond = run.trials.iter().filter(|trial| {
         let is_beyond = trial.intended_load.is_some_and(|load| load >= bound);
         trial.valid && is_beyond && trial.direction == limited.direction
@@ -297,9 +297,16 @@ fn overloaded<'a>(run: &'a Run, limited: &Trial) -> Option<&'a Trial> {
     })
 }
 
-/// The lowest load of a search that was refused, of several goals the one of the highest.
-fn upper_bound(run: &Run) -> Option<BitRate> {
-    run.goals().iter().filter_map(|goal| goal.upper_bound).max()
+/// The lowest intended load of a search that was refused, of several goals the one of the highest. Its bound is what was
+/// offered there, which may be less.
+fn upper_load(run: &Run) -> Option<BitRate> {
+    let bound = run
+        .goals()
+        .iter()
+        .filter_map(|goal| goal.upper_bound)
+        .max()?;
+    let intended = run.trials.iter().filter_map(|trial| trial.intended_load);
+    intended.filter(|load| *load >= bound).min()
 }
 
 /// The last valid trial of the probe with this change.

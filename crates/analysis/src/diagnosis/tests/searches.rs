@@ -2,7 +2,7 @@
 
 use super::{BUDGET, datagrams, lost, trial};
 use crate::diagnose;
-use crate::diagnosis::{Counts, Observation, SURE, next_by, shown_by};
+use crate::diagnosis::{Counts, Observation, SURE, candidate, next_by, shown_by};
 use linerate_model::run::{Run, RunWork};
 use linerate_model::spec::{Pace, TestSpec};
 use linerate_model::{BitRate, PacketCount, Ratio};
@@ -159,6 +159,16 @@ fn what_bounds_a_search_is_explained_and_not_what_comes_far_above_it() {
     assert_eq!(seen_of(&lossy, "missing"), ["carried-lossy"]);
     let link = searched([(4, 3750), (16, 8400), (67, 9600)]);
     assert_eq!(seen_of(&link, "missing"), ["queued"]);
+}
+
+/// A bound is what was offered, two datagrams less than intended: the trial that set it is explained, no lighter one.
+#[test]
+fn the_trial_at_the_bound_is_explained_though_its_sender_fell_short() {
+    let mut run = searched([(1, 0), (36, 1000), (67, 6400)]);
+    run.trials[1].offered_load = Some(BitRate::from_bps(35_977_000));
+    bound(&mut run, [1_000_000, 35_977_000], "loss");
+    let explained = candidate(&run).and_then(|trial| trial.intended_load);
+    assert_eq!(explained, Some(BitRate::from_bps(36_000_000)));
 }
 
 /// A search that passed 16 Mbit/s whole for 0.2 s, then lost two thirds of it in a second, and some of its bound, 6 Mbit/s,
