@@ -5,7 +5,7 @@ use super::datagrams::{self, Datagrams};
 use super::outcome::{Outcome, loss_on_path, would_show};
 use super::queue::{Queue, queue};
 use super::thread::{Thread, thread};
-use super::{Probe, ProbeComparison};
+use super::{Probe, ProbeComparison, last_of};
 use crate::experiment::NotRun;
 use crate::thresholds::half_load::FAR_LESS;
 use linerate_model::Ratio;
@@ -124,14 +124,22 @@ fn is_far_less(compared: &ProbeComparison<'_>) -> bool {
 
 /// Whether these datagrams would show the loss of the run itself, or of those above its rate, if it came at any rate.
 fn is_enough(compared: &ProbeComparison<'_>) -> bool {
-    let loss = greatest_loss(compared);
+    let loss = Some(greatest_loss(compared)).filter(|loss| *loss > 0.0);
+    // Few above a low rate may all arrive by chance where far more of them do not.
+    let far_above = || loss_of_probe(compared, datagrams::FAR_ABOVE_TCP.change());
+    let loss = loss.unwrap_or_else(far_above);
     loss <= 0.0 || would_show(loss, Some(compared.changed))
 }
 
 /// Of the run itself and of datagrams above its rate, on the path.
 fn greatest_loss(compared: &ProbeComparison<'_>) -> f64 {
-    let above = compared.above.map_or(0.0, loss_on_path);
+    let above = loss_of_probe(compared, datagrams::OVERLOAD.change());
     loss_on_path(compared.limited).max(above)
+}
+
+/// Loss on the path of the probe with this change, 0 without one.
+fn loss_of_probe(compared: &ProbeComparison<'_>, change: Change) -> f64 {
+    last_of(compared.run, change).map_or(0.0, loss_on_path)
 }
 
 /// Whether the sender's thread was short of CPU time in the run itself, as far as its host tells.

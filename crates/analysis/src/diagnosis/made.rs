@@ -1,6 +1,6 @@
 //! Probes that were made, each beside the trials that it is compared with.
 
-use super::{Probe, ProbeComparison, datagrams, half_load, last_of, probes, reference};
+use super::{Probe, ProbeComparison, half_load, last_of, probes, reference};
 use linerate_model::run::{Change, Probe as Made, Run, Trial};
 
 /// Every probe of `run` that is known, with what it compares; of one that was made again the last.
@@ -26,7 +26,6 @@ pub(super) fn compared<'a>(
                     baseline: reference(run, limited, *change)?,
                     changed: trial,
                     half: last_of(run, half_load::CHANGE),
-                    above: last_of(run, datagrams::OVERLOAD.change()),
                 },
             ))
         })

@@ -128,8 +128,6 @@ struct ProbeComparison<'a> {
     changed: &'a Trial,
     /// Datagrams at half the rate, if they were sent.
     half: Option<&'a Trial>,
-    /// Datagrams somewhat above the rate, if they were sent.
-    above: Option<&'a Trial>,
 }
 
 impl ProbeComparison<'_> {

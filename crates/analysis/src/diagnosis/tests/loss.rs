@@ -2,8 +2,8 @@
 
 use super::{search, trial};
 use crate::diagnosis::outcome::{self, INTERVAL, Outcome, ReferenceTrials};
-use crate::diagnosis::{Probe as _, ProbeComparison, half_load};
-use linerate_model::run::Trial;
+use crate::diagnosis::{Probe as _, ProbeComparison, datagrams, half_load};
+use linerate_model::run::{Probe, Run, Trial};
 use linerate_model::{BitRate, Ratio};
 use serde_json::{Value, json};
 
@@ -71,23 +71,31 @@ fn tenths_of_few_datagrams_do_not_show_that_loss_comes_with_the_rate() {
 /// Of few datagrams none may be lost by chance.
 #[test]
 fn half_the_load_says_nothing_where_it_would_not_show_the_loss() {
-    let answer = |megabits: u32, run: &Trial| {
+    let beside = |megabits: u32, limited: &Trial, probes: Vec<Probe>| {
         let half = second(megabits, [0; 10]);
+        let run = Run { probes, ..search() };
         let answer = half_load::HalfLoad.read(&ProbeComparison {
-            run: &search(),
-            limited: run,
-            baseline: run,
+            run: &run,
+            limited,
+            baseline: limited,
             changed: &half,
             half: None,
-            above: None,
         });
         let classes = half_load::HalfLoad.classes();
         answer.first().map(|position| classes[*position])
     };
+    let answer = |megabits, limited: &Trial| beside(megabits, limited, Vec::new());
     let (lossy, clean) = (second(20, [1; 10]), second(20, [0; 10]));
     assert_eq!(answer(2, &lossy), None);
     assert_eq!(answer(10, &lossy), Some("carried"));
     assert_eq!(answer(2, &clean), Some("carried"));
+    // Far above TCP's rate some are lost, which so few do not show.
+    let far_above = Probe {
+        change: datagrams::FAR_ABOVE_TCP.change(),
+        trial: second(120, [1; 10]),
+    };
+    assert_eq!(beside(2, &clean, vec![far_above.clone()]), None);
+    assert_eq!(beside(10, &clean, vec![far_above]), Some("carried"));
 }
 
 /// More comes than the receiver's thread can take: it never rests, where in the run it did. Another program that keeps it
