@@ -4,6 +4,7 @@
 //! acknowledged, else the reporting intervals. Of each silence is told what the sender did in it, since one that sends
 //! nothing is no outage. Does not judge (see [`causes`](crate::causes)).
 
+mod backoff;
 mod quiet;
 mod rest;
 mod sender;
@@ -129,7 +130,11 @@ pub(crate) fn find(trial: &Trial) -> Vec<Outage> {
         let length = time.1.saturating_sub(time.0);
         length >= least && is_due(trial, length, &quiet.times)
     };
-    let long = quiet.times.iter().copied().filter(is_long);
+    let is_own = |time: &(Duration, Duration)| {
+        trial.transport == Transport::Tcp && backoff::explains(*time, &quiet.times)
+    };
+    let long = quiet.times.iter().copied();
+    let long = long.filter(|time| is_long(time) && !is_own(time));
     let outages = long.map(|(start, end)| {
         let outage = Outage {
             start,

@@ -16,7 +16,7 @@ pub(super) struct Quiet {
 }
 
 /// From and to.
-type Times = (Duration, Duration);
+pub(super) type Times = (Duration, Duration);
 
 pub(super) fn find(trial: &Trial) -> Quiet {
     let received: Vec<&StreamReport> = streams(trial, Side::Receiver)
