@@ -75,6 +75,9 @@ impl Probe for HalfLoad {
             }
             Some(Answer::Lost) => format!("{loss} were lost, where is not known"),
             Some(Answer::Short) => "the sender did not send all of them".to_owned(),
+            None if changed.loss_ratio().is_some_and(|loss| loss.get() <= 0.0) => {
+                "all of them arrived, too few to tell whether some are lost at any rate".to_owned()
+            }
             None => datagrams::said(None, changed),
         };
         let Some(load) = changed.offered_load else {
