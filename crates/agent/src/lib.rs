@@ -88,7 +88,7 @@ pub struct AgentPlan {
     pub settings: SettingValues,
     /// Answers metrics; `None`: nobody can ask.
     pub metrics: Option<MetricsPlan>,
-    /// Whether clients that have shown no key are told the host's name, boot and PCI devices; those of loopback are.
+    /// Whether clients that have shown no key are told the host's name, boot, clock and PCI devices; those of loopback are.
     pub tell_name: bool,
     /// End after the first client.
     pub once: bool,

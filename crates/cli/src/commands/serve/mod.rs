@@ -92,7 +92,7 @@ pub(crate) struct ServeArgs {
     /// Interface whose counters belong to the tests [default: the one that carries each client].
     #[arg(long)]
     interface: Option<String>,
-    /// Tell clients from other hosts that show no key this host's name, boot and PCI devices too, for their reports.
+    /// Tell clients from other hosts that show no key this host's name, boot, clock and PCI devices too, for their reports.
     #[arg(long)]
     facts: bool,
     /// Take control and data of the native protocol at the one port of --listen, TCP and UDP: one firewall rule each.
