@@ -3,7 +3,7 @@
 //! Docker's log files, `journalctl -o json`, results of Ansible and events of clouds are such documents; annotations of CI
 //! systems are read beside them. None is known here: of all keys the one is read whose texts look most like a log.
 
-use super::text::{Line, MAX_PIECE_BYTES, Pieces, shown};
+use super::text::{Line, MAX_PIECE_BYTES, Pieces, shown, typed};
 use super::{ImportError, Result};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -359,9 +359,11 @@ impl<'a> Texts<'a> {
             .open
             .last()
             .map_or_else(String::new, |level| level.key.clone());
+        let text = text.trim_end_matches('\r');
+        let text = text.rsplit('\r').next().unwrap_or_default();
         self.found.push_back(Ok(Text {
             key,
-            line: text,
+            line: typed(&shown(text)).into_owned(),
             number,
             end,
         }));
@@ -447,9 +449,7 @@ impl Pieces for Embedded<'_> {
             return Ok(None);
         };
         self.next = self.read()?;
-        let text = line.trim_end_matches('\r');
-        let text = text.rsplit('\r').next().unwrap_or_default();
-        self.current = shown(text).into_owned();
+        self.current = line;
         let is_rest = std::mem::replace(&mut self.is_rest, !has_end);
         Ok(Some(Line {
             number,

@@ -123,9 +123,34 @@ const ALL: &[Around] = &[
     },
     Around {
         what: "a word processor",
+        put: |text| typeset(text).into_bytes(),
+    },
+    Around {
+        what: "a word processor, in a page",
+        put: |text| page(&typeset(text)).into_bytes(),
+    },
+    Around {
+        what: "a word processor, in a page with its characters by number",
         put: |text| {
-            text.replace('-', "\u{2013}")
-                .replace("  ", "\u{a0} ")
+            page(text)
+                .replace('-', "&#8211;")
+                .replace("  ", "&nbsp;&#8239;")
+                .into_bytes()
+        },
+    },
+    Around {
+        what: "a word processor, in a mail in quoted-printable",
+        put: |text| {
+            let text = quoted_printable(&typeset(text));
+            format!("Content-Transfer-Encoding: quoted-printable\n\n{text}").into_bytes()
+        },
+    },
+    Around {
+        what: "a word processor, inside JSON in ASCII",
+        put: |text| {
+            let body = serde_json::json!({"id": 1, "body": typeset(text)}).to_string();
+            body.replace('\u{2013}', "\\u2013")
+                .replace('\u{a0}', "\\u00a0")
                 .into_bytes()
         },
     },
@@ -316,6 +341,11 @@ fn escaped(text: &str) -> String {
     .fold(text.to_owned(), |text, (c, entity)| text.replace(c, entity))
 }
 
+/// A text with the dashes and blanks of a word processor.
+fn typeset(text: &str) -> String {
+    text.replace('-', "\u{2013}").replace("  ", "\u{a0} ")
+}
+
 /// A page that has a text in a block of its own.
 fn page(text: &str) -> String {
     format!(
@@ -374,9 +404,13 @@ fn is_exempt(name: &str, text: &str, what: &str) -> bool {
     let has_no_words = is_json || ["hgrm", "neper", "csv"].iter().any(|it| name.contains(it));
     is_json && what.starts_with("an annotation")
         || has_no_words
-            && ["events", "a page inside JSON"]
-                .iter()
-                .any(|it| what.starts_with(it))
+            && [
+                "events",
+                "a page inside JSON",
+                "a word processor, inside JSON",
+            ]
+            .iter()
+            .any(|it| what.starts_with(it))
         || text.contains('\u{1b}') && what == "the escapes of Markdown"
 }
 

@@ -44,7 +44,7 @@ const NAMES: &[(&str, char)] = &[
     ("micro", 'µ'),
     ("middot", '·'),
     ("minus", '-'),
-    ("nbsp", ' '),
+    ("nbsp", '\u{a0}'),
     ("ndash", '–'),
     ("num", '#'),
     ("percnt", '%'),
@@ -63,11 +63,14 @@ const NAMES: &[(&str, char)] = &[
     ("rsqb", ']'),
     ("rsquo", '’'),
     ("semi", ';'),
+    ("shy", '\u{ad}'),
     ("sol", '/'),
     ("thinsp", ' '),
     ("times", '×'),
     ("verbar", '|'),
     ("vert", '|'),
+    ("zwj", '\u{200d}'),
+    ("zwnj", '\u{200c}'),
 ];
 
 /// The character of what stands between `&` and `;`; `None` if that is none that a text may have.
@@ -80,10 +83,8 @@ pub(super) fn character(name: &str) -> Option<char> {
         Some(digits) => u32::from_str_radix(digits, 16),
         None => number.parse(),
     };
-    match char::from_u32(number.ok()?)? {
-        '\u{a0}' => Some(' '),
-        c => (!c.is_control() || matches!(c, '\t' | '\n')).then_some(c),
-    }
+    let c = char::from_u32(number.ok()?)?;
+    (!c.is_control() || matches!(c, '\t' | '\n')).then_some(c)
 }
 
 /// Whether a line has a character that is written so.
@@ -104,8 +105,8 @@ mod tests {
             ("gt", Some('>')),
             ("#39", Some('\'')),
             ("#x27", Some('\'')),
-            ("nbsp", Some(' ')),
-            ("#160", Some(' ')),
+            ("nbsp", Some('\u{a0}')),
+            ("#160", Some('\u{a0}')),
             ("#27", None),
             ("#xD800", None),
             ("#", None),

@@ -9,7 +9,7 @@ mod escapes;
 mod html;
 mod quoted_printable;
 
-use super::text::{MAX_PIECE_BYTES, Pieces};
+use super::text::{MAX_PIECE_BYTES, Pieces, typed};
 use super::{ImportError, Line};
 use std::collections::VecDeque;
 
@@ -93,9 +93,11 @@ impl Output {
 
     fn hand_out(&mut self, has_end: bool) {
         self.is_open = !has_end;
+        let text = typed(&self.line).into_owned();
+        self.line.clear();
         self.ready.push_back(Piece {
             number: self.number,
-            text: std::mem::take(&mut self.line),
+            text,
             has_end,
         });
     }

@@ -92,7 +92,6 @@ impl QuotedPrintable {
             match c {
                 '\n' => output.end_line(),
                 '\r' => {}
-                '\u{a0}' => output.push(' '),
                 c if c.is_control() && c != '\t' => self.has_fault |= self.part == Part::Undeclared,
                 c => output.push(c),
             }

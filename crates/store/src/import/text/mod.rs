@@ -15,7 +15,7 @@ use std::io::BufRead;
 
 pub(super) use prefix::{Finder, Prefixes};
 pub(super) use terminal::shown;
-use typography::typed;
+pub(super) use typography::typed;
 pub(super) use utf16::decoded;
 pub use writer::Writer;
 

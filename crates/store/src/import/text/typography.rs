@@ -7,7 +7,7 @@ use std::borrow::Cow;
 const MARKS: &[&str] = &["**", "__", "*", "`"];
 
 /// The line as it was typed.
-pub(super) fn typed(text: &str) -> Cow<'_, str> {
+pub(in crate::import) fn typed(text: &str) -> Cow<'_, str> {
     let line = unmarked(text);
     if line.is_ascii() {
         return Cow::Borrowed(line);
