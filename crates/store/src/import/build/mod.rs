@@ -156,20 +156,19 @@ fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
     }
 }
 
-/// The same log gives the same id, so that a store notices that it has it already.
-pub(super) fn id(started: Option<&WallTime>, kind: RunKind, fingerprint: u64) -> String {
+/// The same log gives the same id, so that a store notices that it has it already. All 64 bits of its name: of 100 000
+/// runs two would have the same 32, and the second would be taken for known.
+pub(super) fn id(started: Option<&WallTime>, kind: RunKind, name: u64) -> String {
     let begin = started.map_or_else(|| "imported".to_owned(), WallTime::compact);
-    let digits = (fingerprint >> 32) ^ (fingerprint & 0xffff_ffff);
-    format!("{begin}-{}-{digits:08x}", kind.as_str())
+    format!("{begin}-{}-{name:016x}", kind.as_str())
 }
 
 /// The id of a run whose log is the one of `id`, and of which the user told `what`: figures and verdict depend on it, so
 /// that the same log with something else told is another run.
 pub(super) fn told(id: &str, what: &str) -> String {
     let name = Fingerprint::of([id, what].into_iter()).get();
-    let digits = (name >> 32) ^ (name & 0xffff_ffff);
     let (begin, _) = id.rsplit_once('-').unwrap_or((id, ""));
-    format!("{begin}-{digits:08x}")
+    format!("{begin}-{name:016x}")
 }
 
 fn files(group: &[Merged]) -> Vec<String> {
@@ -286,5 +285,20 @@ fn latency_run(test: LatencyTest) -> Run {
         notes: test.notes,
         doubts,
         ..run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_and_what_was_told_of_it_is_an_id_of_its_own() {
+        let names = [1, 1 << 32, (1 << 32) | 1, u64::MAX];
+        let ids = names.map(|name| id(None, RunKind::Tcp, name));
+        assert_eq!(BTreeSet::from(ids).len(), names.len());
+        // Of this many 32 bits of two would be the same, as likely as not.
+        let told = (0..100_000).map(|name| told(&id(None, RunKind::Udp, name), "link speed 1"));
+        assert_eq!(told.collect::<BTreeSet<_>>().len(), 100_000);
     }
 }

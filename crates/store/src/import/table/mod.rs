@@ -210,9 +210,7 @@ impl TableOrigin<'_> {
             None => title.to_owned(),
         };
         let name = Fingerprint::of(std::iter::once(&*title)).get();
-        // A table makes hundreds of thousands of runs: of ids of 32 bits two would be the same.
-        let digits = self.fingerprint.rotate_left(1) ^ name;
-        let id = format!("imported-{}-{digits:016x}", kind.as_str());
+        let id = super::build::id(None, kind, self.fingerprint.rotate_left(1) ^ name);
         let mut run = Run::new(
             id,
             kind,
