@@ -22,11 +22,22 @@ const MAX_PIPED_BYTES: u64 = 64 * 1024 * 1024;
 /// Runs that are stored before it is seen whether the user wants no more: a few milliseconds.
 const RUNS_BETWEEN_CHECKS: usize = 20;
 
+/// What came out of an import beside its runs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ImportOutcome {
+    /// Figures that contradict each other, and what was left out, each with file and line.
+    pub warnings: Vec<String>,
+    /// Files and tests that could not be read, beside those that could.
+    pub refused: Vec<ImportError>,
+    /// Runs that the store had already.
+    pub known: Vec<String>,
+}
+
 /// Takes runs that were made.
 type Take<'a> = dyn FnMut(Vec<Run>) -> Result<()> + 'a;
 
 /// Reads logs of other tools, stores the runs they make, and shows them: in parts if they are many. Runs that the store has
-/// already stay as they are, with a warning each. An error, after which nothing new is stored, if the logs make no run or
+/// already stay as they are, and are named. An error, after which nothing new is stored, if the logs make no run or
 /// `interrupt` is set meanwhile.
 pub fn import_logs(
     store: Option<&Store>,
@@ -34,7 +45,7 @@ pub fn import_logs(
     hints: &Hints,
     interrupt: &AtomicBool,
     show: &mut Take<'_>,
-) -> Result<Findings> {
+) -> Result<ImportOutcome> {
     let read = &mut |keep: &mut Take<'_>| read_logs(files, hints, interrupt, keep);
     keep_all(store, read, interrupt, show)
 }
@@ -45,7 +56,7 @@ fn keep_all(
     read: &mut dyn FnMut(&mut Take<'_>) -> Result<Findings>,
     interrupt: &AtomicBool,
     show: &mut Take<'_>,
-) -> Result<Findings> {
+) -> Result<ImportOutcome> {
     let mut batch = None;
     let mut known = Known::default();
     let mut keep = |runs: Vec<Run>| {
@@ -61,12 +72,15 @@ fn keep_all(
         }
         show(runs)
     };
-    let mut imported = read(&mut keep)?;
+    let Findings { warnings, refused } = read(&mut keep)?;
     if let Some(batch) = batch {
         finish(batch, &mut || !interrupt.load(Ordering::Relaxed))?;
     }
-    imported.warnings.append(&mut known.into_warnings());
-    Ok(imported)
+    Ok(ImportOutcome {
+        warnings,
+        refused,
+        known: known.into_notes(),
+    })
 }
 
 /// Puts the runs of a batch into the store; an error that says how many are there if `goes_on` ends that.
@@ -109,7 +123,7 @@ impl Known {
         }
     }
 
-    fn into_warnings(self) -> Vec<String> {
+    fn into_notes(self) -> Vec<String> {
         let mut all = self.named;
         if self.more > 0 {
             let more = self.more;
@@ -122,7 +136,7 @@ impl Known {
 }
 
 /// Reads tables of old results as `columns` says, stores the runs they make, and shows them: in parts if they are long. Runs
-/// that the store has already stay as they are, with a warning each. An error, after which nothing new is stored, if no table
+/// that the store has already stay as they are, and are named. An error, after which nothing new is stored, if no table
 /// makes a run or `interrupt` is set meanwhile.
 pub fn import_tables(
     store: Option<&Store>,
@@ -130,7 +144,7 @@ pub fn import_tables(
     columns: &Columns,
     interrupt: &AtomicBool,
     show: &mut Take<'_>,
-) -> Result<Findings> {
+) -> Result<ImportOutcome> {
     let read = &mut |keep: &mut Take<'_>| read_tables(files, columns, interrupt, keep);
     keep_all(store, read, interrupt, show)
 }
@@ -590,7 +604,7 @@ mod tests {
             };
             let files = [table.clone()];
             import_tables(Some(&store), &files, &columns, &interrupt, show)
-                .map(|findings| findings.warnings.len())
+                .map(|outcome| outcome.known.len())
                 .map_err(|error| error.to_string())
         };
         let nothing = "the import was interrupted: nothing of it is stored".to_owned();

@@ -13,7 +13,9 @@ pub use files::{
     check_document, check_place, check_report, to_hgrm, write_document, write_file, write_hgrm,
     write_report,
 };
-pub use import::{import_logs, import_tables, is_run_document, read_logs, unless_interrupted};
+pub use import::{
+    ImportOutcome, import_logs, import_tables, is_run_document, read_logs, unless_interrupted,
+};
 pub use linerate_analysis::conclude;
 pub use linerate_model::listing::{Entry, Figure, StoreEntry, StoredRun};
 pub use linerate_store::Store;

@@ -118,23 +118,24 @@ impl Watcher for Bar {
                 }
             }
             Event::Trial(trial) => self.trial(trial),
-            Event::Note(text) => self.progress.suspend(|| note(text)),
+            Event::Note(text) | Event::Warning(text) => self.progress.suspend(|| note(text)),
             Event::Ended => self.progress.finish_and_clear(),
         }
     }
 }
 
-/// Notes only: standard error is not a terminal, or the user wants quiet.
+/// Notes only, for a user who wants quiet only what the result does not say: standard error is not a terminal, or a
+/// program reads the output.
 struct Notes {
     quiet: bool,
 }
 
 impl Watcher for Notes {
     fn event(&mut self, event: Event<'_>) {
-        if let Event::Note(text) = event
-            && !self.quiet
-        {
-            note(text);
+        match event {
+            Event::Note(text) if !self.quiet => note(text),
+            Event::Warning(text) => note(text),
+            _ => {}
         }
     }
 }
@@ -166,7 +167,7 @@ impl Watcher for JsonLines {
             }
             Event::Interval(interval) => interval_json(interval),
             Event::Trial(trial) => json!({"event": "trial", "trial": trial}),
-            Event::Note(text) => json!({"event": "note", "text": text}),
+            Event::Note(text) | Event::Warning(text) => json!({"event": "note", "text": text}),
             Event::Ended => json!({"event": "ended"}),
         };
         // A reader that has gone away ends the command when it prints its result.

@@ -95,7 +95,7 @@ fn imported(context: &mut Context<'_>, path: &Path, hints: &Hints) -> Result<Run
     let left_out = findings.refused.iter();
     let left_out = left_out.map(|error| format!("left out: {error}"));
     for note in findings.warnings.iter().cloned().chain(left_out) {
-        context.watcher.event(Event::Note(&note));
+        context.watcher.event(Event::Warning(&note));
     }
     first.filter(|_| count == 1).ok_or_else(|| {
         let message = format!(

@@ -44,8 +44,10 @@ pub enum Event<'a> {
     Interval(&'a LiveInterval),
     /// A trial ended.
     Trial(&'a Trial),
-    /// Something the user should know.
+    /// Something the user should know, which the result says too or which takes nothing from it.
     Note(&'a str),
+    /// Something of the result that only this tells, such as what was left out of it.
+    Warning(&'a str),
     /// A run ended.
     Ended,
 }

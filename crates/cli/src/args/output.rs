@@ -18,7 +18,7 @@ pub(crate) struct OutputArgs {
     /// Show every figure, trial, piece of evidence and cell, not one screen.
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
-    /// Show no progress.
+    /// Show no progress and no notes.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     /// Directory that keeps the runs [default: `LINERATE_STORE`, else ~/.local/share/linerate].

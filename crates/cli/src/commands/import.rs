@@ -63,7 +63,10 @@ impl ImportArgs {
                 None => import_logs(store, &self.files, &hints, interrupt, show),
             }?;
             for warning in &findings.warnings {
-                context.watcher.event(Event::Note(warning));
+                context.watcher.event(Event::Warning(warning));
+            }
+            for note in &findings.known {
+                context.watcher.event(Event::Note(note));
             }
             Ok(findings.refused)
         })?;

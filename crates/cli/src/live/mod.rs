@@ -134,7 +134,7 @@ impl Watcher for LiveView {
             Event::Cores { here, there } => live.cores(here, there),
             Event::Interval(interval) => live.interval(interval),
             Event::Trial(trial) => live.trial(trial),
-            Event::Note(text) => {
+            Event::Note(text) | Event::Warning(text) => {
                 live.note(text);
                 self.notes.push(text.to_owned());
             }
