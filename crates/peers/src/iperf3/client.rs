@@ -3,7 +3,7 @@
 use super::inbox::{framed, name};
 use super::results::{self, End, PeerResults};
 use super::streams::{Cookie, Counters, Streams};
-use super::{Iperf3, byte, code, params};
+use super::{Iperf3, byte, code, far_log, params};
 use crate::error::{MAX_TEXT, ProtocolError, Result, clean};
 use crate::login::LoginAttempt;
 use crate::moves::{client_sends, server_sends, states, whole_time};
@@ -221,7 +221,7 @@ impl Client {
         if let Some(token) = token {
             wanted["authtoken"] = token.into();
         }
-        if self.wants_output {
+        if self.wants_output || far_log::is_worth_it(&spec) {
             wanted["get_server_output"] = 1.into();
         }
         self.steps.act(Action::Send(framed(&wanted)));
@@ -287,7 +287,9 @@ impl Client {
 
     fn take_results(&mut self, now: MonoInstant) -> Result<bool> {
         let state = self.steps.state.name();
-        let taken = results::take(&mut self.steps.inbox, End::Server, &self.spec, state)?;
+        let own = self.own.as_deref().unwrap_or_default();
+        let inbox = &mut self.steps.inbox;
+        let taken = results::take_of_server(inbox, &self.spec, own, state)?;
         let Some(PeerResults {
             mut reports,
             output,
@@ -295,13 +297,13 @@ impl Client {
         else {
             return Ok(false);
         };
-        let own = self.own.as_deref().unwrap_or_default();
         results::align(&self.spec, own, &mut reports).map_err(|cause| {
             let offset = self.steps.inbox.offset();
             self.steps.unexpected("results", offset, cause)
         })?;
         results::leave_out(&mut reports, self.settled);
         self.steps.report(reports);
+        let output = output.filter(|_| self.wants_output);
         self.steps
             .actions
             .extend(output.map(|text| Action::Peer(PeerEvent::Output(text))));

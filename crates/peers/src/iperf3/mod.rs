@@ -30,6 +30,7 @@
 
 mod client;
 mod code;
+mod far_log;
 mod inbox;
 mod log;
 mod params;
@@ -68,7 +69,7 @@ impl PeerKind for Iperf3 {
                 },
                 blind_spots: &[
                     "facts, counters and CPU use of the peer's host",
-                    "the peer's progress and its reporting intervals",
+                    "the peer's progress, and its reporting intervals but those of datagrams that it received in at most half an hour",
                     "TCP_INFO of a far sender, but its retransmissions",
                     "when a far receiver took the last datagram: its rate is counted over the sender's time, so a queue that drains after the end adds to it",
                     "delay variation, duplicates and reordering at a far receiver: a duplicate there hides one loss",

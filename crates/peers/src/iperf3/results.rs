@@ -10,8 +10,8 @@
 //! Streams are numbered 1, 3, 4, 5, … in the order of their creation: all that the client sends, then
 //! all that the server sends.
 
-use super::MAX_RESULTS;
 use super::params::as_count;
+use super::{MAX_RESULTS, far_log};
 use crate::error::{Excerpt, MAX_TEXT, ProtocolError, Result, clean};
 use crate::inbox::Inbox;
 use crate::session::Sent;
@@ -174,7 +174,7 @@ pub(super) fn retransmitted(stream: &StreamReport) -> Option<u64> {
     last.retrans_segments?.checked_sub(first.retrans_segments?)
 }
 
-/// Contents of the peer's results.
+/// Contents of a server's results.
 #[derive(Debug)]
 pub(super) struct PeerResults {
     pub(super) reports: Vec<EndpointReport>,
@@ -182,13 +182,28 @@ pub(super) struct PeerResults {
     pub(super) output: Option<String>,
 }
 
-/// Takes the peer's results, once complete; `state` is this end's, for errors.
+/// Takes the results of a server, once complete; `own` are the reports of this end, and `state` is its, for errors.
+pub(super) fn take_of_server(
+    inbox: &mut Inbox,
+    spec: &TestSpec,
+    own: &[EndpointReport],
+    state: &'static str,
+) -> Result<Option<PeerResults>> {
+    let Some((value, mut reports)) = take(inbox, End::Server, spec, state)? else {
+        return Ok(None);
+    };
+    far_log::add_intervals(&value, spec, own, &mut reports);
+    let output = output(&value);
+    Ok(Some(PeerResults { reports, output }))
+}
+
+/// Takes the peer's results and what they report, once complete; `state` is this end's, for errors.
 pub(super) fn take(
     inbox: &mut Inbox,
     theirs: End,
     spec: &TestSpec,
     state: &'static str,
-) -> Result<Option<PeerResults>> {
+) -> Result<Option<(Value, Vec<EndpointReport>)>> {
     let (message, offset) = ("results", inbox.offset());
     let Some(value) = inbox.take_json(state, message, MAX_RESULTS)? else {
         return Ok(None);
@@ -200,8 +215,7 @@ pub(super) fn take(
         bytes: Excerpt::from_bytes(value.to_string().as_bytes()),
         cause,
     })?;
-    let output = output(&value);
-    Ok(Some(PeerResults { reports, output }))
+    Ok(Some((value, reports)))
 }
 
 /// Output of a server, as text or as JSON.
@@ -396,7 +410,11 @@ impl PeerEntry {
                 // The time runs until the end message, whenever the last datagram arrived: not usable.
                 peer_entry.duration = Duration::ZERO;
                 let missing = signed(entry, "errors").unwrap_or(0);
-                let taken = needed("packets")?.saturating_sub(missing);
+                let taken = match needed("packets")? {
+                    // 3.0 does not know numbers of 64 bits: it reads their upper half.
+                    0 => peer_entry.bytes.get() / spec.payload().get().max(1),
+                    numbers => numbers.saturating_sub(missing),
+                };
                 let taken_before = before.packets.get().saturating_sub(before.missing.get());
                 peer_entry.packets = PacketCount::new(taken.saturating_sub(taken_before));
                 let nanos = seconds(entry, "jitter").map(|jitter| jitter.as_nanos());
@@ -464,6 +482,6 @@ pub(super) fn lost(sequence: &SequenceCount) -> u64 {
 }
 
 /// Counts of a stream's warm-up.
-fn omitted(stream: &StreamReport) -> Omitted {
+pub(super) fn omitted(stream: &StreamReport) -> Omitted {
     stream.work.omitted().unwrap_or_default()
 }

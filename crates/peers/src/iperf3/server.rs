@@ -2,7 +2,7 @@
 
 use super::inbox::{framed, name};
 use super::params::{self, GUARD, Params};
-use super::results::{self, End, PeerResults};
+use super::results::{self, End};
 use super::streams::{COOKIE_LEN, Cookie, Counters, Streams};
 use super::{DRAIN, MAX_PARAMS, byte, code, log};
 use crate::error::{Excerpt, ProtocolError, Result};
@@ -253,7 +253,7 @@ impl Server {
             return Ok(true);
         }
         let taken = results::take(&mut self.steps.inbox, End::Client, &self.test.spec, state)?;
-        let Some(PeerResults { reports, .. }) = taken else {
+        let Some((_, reports)) = taken else {
             return Ok(false);
         };
         if client_sends(&self.test.spec) {
