@@ -141,7 +141,7 @@ fn receive(
 ) -> Vec<Gap> {
     let parts = whole(stream, length);
     let (mut gaps, mut reached) = (Vec::new(), 0);
-    for (place, (part, missing)) in parts.iter().zip(missing(&parts, stream)).enumerate() {
+    for (place, (part, missing)) in parts.iter().zip(missing(&parts)).enumerate() {
         let at = position(place, part, length, slots);
         lane[at].received = lane[at].received.saturating_add(part.packets.get());
         let next = part.next_expected.unwrap_or(reached).max(reached);
@@ -182,17 +182,13 @@ fn place(missing: u64, gap: &Gap, ends: &[u64], lane: &mut [Count]) {
     lane[gap.at].lost = lane[gap.at].lost.saturating_add(left);
 }
 
-/// What each interval of a receiving stream lost for good, as far as the numbers that came show.
-fn missing(parts: &[IntervalCount], stream: &StreamReport) -> Vec<u64> {
+/// What each interval of a receiving stream lost for good, as far as the numbers that came show; nothing of one without.
+fn missing(parts: &[IntervalCount]) -> Vec<u64> {
     let mut received = 0_u64;
     let mut gaps: Vec<u64> = Vec::with_capacity(parts.len());
     for part in parts {
         received = received.saturating_add(part.packets.get());
         gaps.push(part.next_expected.unwrap_or(0).saturating_sub(received));
-    }
-    // A sender has no gaps, and neither has a receiver that does not number.
-    if stream.work.sequence().is_none() {
-        gaps.fill(0);
     }
     for index in (1..gaps.len()).rev() {
         gaps[index - 1] = gaps[index - 1].min(gaps[index]);
@@ -241,6 +237,31 @@ mod tests {
         let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
         spec.interval = Duration::from_secs(1);
         trial(0, &spec, Direction::Forward, Some(sender), Some(receiver))
+    }
+
+    #[test]
+    fn losses_without_a_time_are_said_to_have_none() {
+        let says = |trial: &Trial| {
+            trial
+                .reasons
+                .iter()
+                .any(|why| why.contains("at unknown times"))
+        };
+        let of = |came: u64, work: fn() -> linerate_model::sample::StreamWork| {
+            let mut receiver = report(Side::Receiver, came, 1000);
+            receiver.streams[0].work = work();
+            let spec = TestSpec::udp_datagrams(Pace::Unpaced);
+            let sender = Some(report(Side::Sender, 200, 1000));
+            trial(0, &spec, Direction::Forward, sender, Some(receiver))
+        };
+        let peer = || linerate_model::sample::PeerStream::default().into();
+        assert!(says(&of(150, peer)));
+        // Nothing is to be placed, or all was lost all the time.
+        assert!(!says(&of(200, peer)));
+        assert!(!says(&of(0, peer)));
+        assert!(!says(&of(150, || {
+            linerate_model::sample::DatagramReceiver::default().into()
+        })));
     }
 
     #[test]

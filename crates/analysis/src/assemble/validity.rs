@@ -6,7 +6,9 @@ use crate::outage::is_unreachable;
 use crate::readings::is_packet_filters;
 use linerate_model::PacketCount;
 use linerate_model::run::Trial;
-use linerate_model::sample::{DatagramReceiver, DatagramSender, EndpointReport, StreamReport};
+use linerate_model::sample::{
+    DatagramReceiver, DatagramSender, EndpointReport, PeerStream, StreamReport,
+};
 use linerate_model::signals::{self, SignalKind};
 use linerate_model::spec::{MAX_OVERTIME, Side, Stop};
 use std::collections::BTreeMap;
@@ -50,6 +52,7 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
     send_errors(ends, &mut judgement);
     path_mtu::fragments(ends, &mut judgement.careful);
     strays(ends, &mut judgement);
+    untimed_losses(ends, trial, &mut judgement);
     shorter_datagrams(ends, &mut judgement);
     sender_clock(ends, &mut judgement);
     judgement.careful.extend(requests::cautions(trial));
@@ -404,6 +407,25 @@ fn strays(ends: &Ends<'_>, judgement: &mut Judgement) {
     if too_old > 0 {
         judgement.careful.push(format!(
             "{too_old} datagrams came too late to be told from duplicates; they count as lost"
+        ));
+    }
+}
+
+/// Losses of which a peer told their sum only.
+fn untimed_losses(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judgement) {
+    let is_untimed = |stream: &StreamReport| {
+        stream.work.get::<PeerStream>().is_some() && stream.intervals.is_empty()
+    };
+    let (Some(packets), true) = (trial.packets(), streams(ends.receiver).any(is_untimed)) else {
+        return;
+    };
+    let is_any = |count: Option<PacketCount>| count.is_some_and(|count| count.get() > 0);
+    if let Some(lost) = packets
+        .lost
+        .filter(|_| is_any(packets.lost) && is_any(packets.received))
+    {
+        judgement.careful.push(format!(
+            "{lost} packets were lost, at unknown times: the receiver told no intervals, so an outage looks like any other loss"
         ));
     }
 }

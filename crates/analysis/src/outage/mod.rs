@@ -13,7 +13,7 @@ pub(crate) use rest::{share_of_time, without};
 pub(crate) use sender::{is_unreachable, unreachable};
 
 use crate::readings::{stood_still, streams};
-use linerate_model::run::{Measured, Trial, TrialEnd, TrialWork};
+use linerate_model::run::{Measured, Trial, TrialEnd, TrialInterval, TrialWork};
 use linerate_model::spec::{Side, Transport};
 use linerate_model::{ByteCount, PacketCount};
 use std::fmt;
@@ -200,7 +200,10 @@ fn all_lost(trial: &Trial) -> Option<u64> {
 
 /// Whether the receiver of `trial` tells when what arrived came.
 pub(crate) fn is_timed(trial: &Trial) -> bool {
-    let by_interval = trial.intervals.len() > 1;
+    let is_told = |interval: &TrialInterval| {
+        trial.transport == Transport::Tcp || interval.received_rate.is_some()
+    };
+    let by_interval = trial.intervals.len() > 1 && trial.intervals.iter().any(is_told);
     let mut received = streams(trial, Side::Receiver);
     by_interval || received.any(|stream| !stream.intervals.is_empty())
 }

@@ -1,7 +1,7 @@
 //! When nothing arrived.
 
-use crate::readings::streams;
-use linerate_model::run::Trial;
+use crate::readings::{mean, streams, whole_intervals};
+use linerate_model::run::{Trial, TrialInterval};
 use linerate_model::sample::{StreamReport, TcpSample};
 use linerate_model::spec::{Side, Transport};
 use linerate_model::{BitRate, PacketCount};
@@ -19,8 +19,11 @@ pub(super) struct Quiet {
 pub(super) type Times = (Duration, Duration);
 
 pub(super) fn find(trial: &Trial) -> Quiet {
+    // Another tool's receiver tells intervals only, if these, and not when its last came.
+    let is_timed =
+        |stream: &&StreamReport| !stream.intervals.is_empty() && !stream.duration.is_zero();
     let received: Vec<&StreamReport> = streams(trial, Side::Receiver)
-        .filter(|stream| stream.bytes.get() > 0 && !stream.intervals.is_empty())
+        .filter(|stream| stream.bytes.get() > 0 && is_timed(stream))
         .collect();
     if !received.is_empty() {
         return Quiet {
@@ -28,11 +31,62 @@ pub(super) fn find(trial: &Trial) -> Quiet {
             is_by_interval: false,
         };
     }
-    let times = acknowledged(trial).unwrap_or_else(|| empty_intervals(trial));
+    let (times, is_by_interval) = match acknowledged(trial) {
+        Some(times) => (times, true),
+        None => within_intervals(trial, empty_intervals(trial)),
+    };
     Quiet {
         times,
-        is_by_interval: true,
+        is_by_interval,
     }
+}
+
+/// Most by which the intervals of a steady rate differ from their mean: an interval's ends are read a little late.
+const STEADY: f64 = 0.1;
+
+/// The same times from the last arrival before each to the first after it, and whether they still are only those of
+/// intervals. Datagrams that arrive steadily fill the part of an interval in which they arrived.
+fn within_intervals(trial: &Trial, times: Vec<Times>) -> (Vec<Times>, bool) {
+    let Some(rate) = steady_rate(trial, &times) else {
+        return (times, true);
+    };
+    let carried = trial.carried_by_interval();
+    // How much of the interval that has this bound was filled.
+    let filled = |is_beside: &dyn Fn(&TrialInterval) -> bool| {
+        let mut beside = carried.iter().filter(|(interval, _)| is_beside(interval));
+        let (interval, here) = beside.next()?;
+        let length = interval.end.saturating_sub(interval.start);
+        Some((length, length.mul_f64((here.as_f64() / rate).min(1.0))))
+    };
+    let widened = times.into_iter().map(|(from, to)| {
+        let before = filled(&|interval| interval.end == from);
+        let after = filled(&|interval| interval.start == to);
+        let silent = |part: Option<(Duration, Duration)>| {
+            part.map_or(Duration::ZERO, |(length, filled)| {
+                length.saturating_sub(filled)
+            })
+        };
+        (from.saturating_sub(silent(before)), to + silent(after))
+    });
+    (widened.collect(), false)
+}
+
+/// The rate of datagrams in the intervals that touch none of `times`, in bit/s; `None` unless it is that in each of two or
+/// more.
+fn steady_rate(trial: &Trial, times: &[Times]) -> Option<f64> {
+    if trial.transport != Transport::Udp || times.is_empty() {
+        return None;
+    }
+    let touches = |interval: &TrialInterval| {
+        let mut each = times.iter();
+        each.any(|(from, to)| interval.start <= *to && interval.end >= *from)
+    };
+    let apart = whole_intervals(trial).filter(|interval| !touches(interval));
+    let rates = apart.filter_map(|interval| interval.received_rate);
+    let rates: Vec<f64> = rates.map(BitRate::as_f64).collect();
+    let usual = mean(rates.iter().copied())?;
+    let is_near = |rate: &f64| (rate - usual).abs() <= usual * STEADY;
+    (rates.len() > 1 && usual > 0.0 && rates.iter().all(is_near)).then_some(usual)
 }
 
 /// Times in which none of the streams received anything, to the end of the trial.

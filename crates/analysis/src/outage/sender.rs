@@ -79,7 +79,10 @@ pub(super) fn lost_in(trial: &Trial, start: Duration, end: Duration) -> Option<u
     if of_receiver.clone().next().is_none() && trial.intervals.iter().any(|one| is_within(&one)) {
         return None;
     }
-    for interval in of_receiver.clone().filter(is_within) {
+    let next_came = |interval: &&TrialInterval| is_log && interval.end > end;
+    let next = of_receiver.clone().find(next_came);
+    let is_before = |interval: &&TrialInterval| next.is_none_or(|next| interval.start < next.start);
+    for interval in of_receiver.filter(is_within).filter(is_before) {
         let lost = interval.lost_packets?.get();
         let (from, to) = (start.max(interval.start), end.min(interval.end));
         let part = to.saturating_sub(from).as_secs_f64();
@@ -90,12 +93,8 @@ pub(super) fn lost_in(trial: &Trial, start: Duration, end: Duration) -> Option<u
         };
         known = known.saturating_add(lost.min(at_most(here)));
     }
-    if is_log {
-        let mut of_receiver = of_receiver;
-        let next = of_receiver.find(|interval| interval.start >= end);
-        let late = next.and_then(|interval| interval.lost_packets);
-        known = known.saturating_add(late.map_or(0, PacketCount::get));
-    }
+    let late = next.and_then(|interval| interval.lost_packets);
+    known = known.saturating_add(late.map_or(0, PacketCount::get));
     Some(known.min(most).min(all))
 }
 

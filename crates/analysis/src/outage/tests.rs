@@ -168,7 +168,7 @@ fn losses_without_a_time_make_no_outage_of_a_senders_pause() {
             trial.intervals[3].offered_load = Some(BitRate::default());
         }
         let found = only(&trial);
-        assert_eq!(found.to_string(), "from 3 s to 4 s at least");
+        assert_eq!(found.to_string(), "from 3 s to 4 s");
         found.sender
     };
     assert_eq!(of(false), Doing::Sending);
@@ -184,12 +184,12 @@ fn log(transport: Transport, each: &[(u64, u64)]) -> Trial {
     let mut trial = Trial::from_log(0, transport, Direction::Forward, work);
     let mut at = 0;
     for (mbits, lost) in each {
-        trial.intervals.push(linerate_model::run::TrialInterval {
+        trial.intervals.push(TrialInterval {
             start: Duration::from_secs(at),
             end: Duration::from_secs(at + 1),
             received_rate: Some(BitRate::from_bps(mbits * 1_000_000)),
             lost_packets: (transport == Transport::Udp).then(|| PacketCount::new(*lost)),
-            ..linerate_model::run::TrialInterval::default()
+            ..TrialInterval::default()
         });
         at += 1;
     }
@@ -210,16 +210,23 @@ fn log(transport: Transport, each: &[(u64, u64)]) -> Trial {
 }
 
 #[test]
-fn a_log_with_empty_intervals_amid_tells_at_least_when() {
+fn a_log_tells_when_where_its_rate_is_steady_and_else_at_least_when() {
     let trial = log(
         Transport::Udp,
         &[(8, 0), (8, 0), (4, 0), (0, 0), (0, 0), (4, 3000), (8, 0)],
     );
     let outage = only(&trial);
-    assert_eq!(outage.to_string(), "from 3 s to 5 s at least");
+    assert_eq!(outage.to_string(), "from 2.5 s to 5.5 s");
     assert_eq!(outage.sender, Doing::Sending);
-    // 1000 a second were due in the two that are whole.
-    assert_eq!(outage.lost, Some(2000));
+    assert_eq!(outage.lost, Some(3000));
+    let uneven = log(
+        Transport::Udp,
+        &[(6, 0), (9, 0), (4, 0), (0, 0), (0, 0), (4, 3000), (8, 0)],
+    );
+    let outage = only(&uneven);
+    assert_eq!(outage.to_string(), "from 3 s to 5 s at least");
+    // As much as was due in the two that are whole.
+    assert_eq!(outage.lost, Some(1965));
     let tcp = log(Transport::Tcp, &[(80, 0), (80, 0), (0, 0), (0, 0), (80, 0)]);
     assert_eq!(only(&tcp).sender, Doing::Unknown);
 }
