@@ -5,9 +5,10 @@ use linerate_client::Target;
 use linerate_client::address::PeerAddress;
 use linerate_model::run::{Packets, Run};
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
-use linerate_model::{BitRate, ByteCount, PacketCount};
+use linerate_model::{BitRate, ByteCount, Clock as _, PacketCount, Ratio};
 use linerate_studies::context::{Context, unattended};
 use linerate_studies::run::single;
+use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_testbed::{HostId, Link, LinkConfig, PacketList, TwoHosts};
 use linerate_testkit::child::KilledChild;
 use std::io::{BufRead as _, BufReader};
@@ -15,6 +16,7 @@ use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::spawn;
+use std::time::Duration;
 
 /// Datagrams of a test that its sender ends by their number.
 pub(crate) const SENT: u64 = 500;
@@ -131,6 +133,30 @@ impl Bench {
             .unwrap()
     }
 
+    /// What linerate says of one test against `url` in which nothing gets through, either way, for three seconds.
+    pub(crate) fn with_outage(&self, url: &str, spec: TestSpec) -> Run {
+        let target = Target::new(PeerAddress::parse(url).unwrap());
+        let work = move || unattended(|context| single(context, &target, &spec));
+        let test = self.hosts.host(HostId::A).spawn("linerate", work).unwrap();
+        let wait = |time| sleep_until(MonoClock.now().after(Duration::from_millis(time)));
+        wait(2500);
+        self.set_loss(1.0);
+        wait(3000);
+        self.set_loss(0.0);
+        test.join().unwrap().unwrap()
+    }
+
+    fn set_loss(&self, loss: f64) {
+        let config = LinkConfig {
+            loss: Ratio::clamped(loss),
+            ..LinkConfig::default()
+        };
+        let link = self.hosts.link().unwrap();
+        for host in [HostId::A, HostId::B] {
+            link.reconfigure(host, config.clone()).unwrap();
+        }
+    }
+
     /// What linerate says of the packets of one test against `url`.
     pub(crate) fn packets(&self, url: &str, spec: TestSpec) -> Packets {
         let run = self.linerate(url, move |context, target| single(context, target, &spec));
@@ -175,7 +201,7 @@ pub(crate) fn datagrams(direction: Direction) -> TestSpec {
         direction,
         stop: match direction {
             Direction::Forward => Stop::Transactions(SENT),
-            _ => Stop::After(std::time::Duration::from_secs(3)),
+            _ => Stop::After(Duration::from_secs(3)),
         },
         ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(RATE)))
             .with_payload(ByteCount::new(PAYLOAD))

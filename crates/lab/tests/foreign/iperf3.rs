@@ -3,9 +3,10 @@
 
 use crate::bench::{Bench, DROPPED, Drops, PAYLOAD, RATE, SENT, assert_lost, datagrams};
 use crate::search;
-use linerate_model::spec::Direction;
-use linerate_testbed::HostId;
+use linerate_model::spec::{Direction, Stop, TestSpec};
+use linerate_testbed::{HostId, LinkConfig};
 use serde_json::Value;
+use std::time::Duration;
 
 const IPERF3: &str = "iperf3";
 
@@ -71,6 +72,54 @@ pub(crate) fn search() {
     let run = search::capacity(&bench, "iperf3");
     assert!(run.notes.iter().any(|note| note.contains("does not tell")));
     drop(theirs);
+    bench.close();
+}
+
+/// Its receiver's intervals are in its own output, the other way's are linerate's.
+pub(crate) fn outage() {
+    let bench = Bench::over(LinkConfig::default());
+    let theirs = bench.program(HostId::B, IPERF3, &["-s", "-1", "--forceflush"]);
+    theirs.wait_for("listening");
+    let url = format!("iperf3://{}", bench.far());
+    let spec = TestSpec {
+        stop: Stop::After(Duration::from_secs(8)),
+        ..datagrams(Direction::Duplex)
+    };
+    let run = bench.with_outage(&url, spec);
+    for trial in &run.trials {
+        let notes: Vec<&String> = trial
+            .reasons
+            .iter()
+            .filter(|reason| reason.starts_with("nothing arrived from "))
+            .collect();
+        assert_eq!(notes.len(), 1, "{:?}", trial.reasons);
+        let numbers = notes[0]
+            .split_whitespace()
+            .filter_map(|word| word.parse().ok());
+        let numbers: Vec<f64> = numbers.collect();
+        let [from, to, lost] = numbers[..] else {
+            panic!("{notes:?}");
+        };
+        // On a busy host its rate may not be steady enough to tell more than which intervals were empty.
+        let least = if notes[0].contains("at least") {
+            0.3
+        } else {
+            0.95
+        };
+        let length = (to - from) / 3.0;
+        assert!(from > 0.5 && to < 7.0, "{notes:?}");
+        assert!((least..1.15).contains(&length), "{notes:?}");
+        // The link loses nothing else.
+        let all = trial.packets().unwrap().lost.unwrap().as_f64();
+        let share = lost / all;
+        assert!(
+            all > 600.0 && (least..=1.0).contains(&share),
+            "{notes:?}, {all}"
+        );
+    }
+    assert_eq!(run.trials.len(), 2);
+    let verdict = run.verdict.as_ref().unwrap();
+    assert_eq!(verdict.limit.id(), "outage", "{verdict:?}");
     bench.close();
 }
 

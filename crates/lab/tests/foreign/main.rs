@@ -64,10 +64,16 @@ const AT_ONCE: &[Case] = &[
 ];
 
 /// What is measured.
-const ONE_BY_ONE: &[Case] = &[Case {
-    name: "a_search_against_iperf3_holds_the_link_capacity",
-    run: iperf3::search,
-}];
+const ONE_BY_ONE: &[Case] = &[
+    Case {
+        name: "an_outage_is_found_in_both_ways_of_a_test_with_an_iperf3_server",
+        run: iperf3::outage,
+    },
+    Case {
+        name: "a_search_against_iperf3_holds_the_link_capacity",
+        run: iperf3::search,
+    },
+];
 
 fn main() -> ExitCode {
     let cases = Cases {
