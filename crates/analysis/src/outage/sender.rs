@@ -201,6 +201,8 @@ fn of_bytes(trial: &Trial, outage: Outage) -> Doing {
         // A loss before or after it may be all.
         None => gap.again > 0 && !is_waiting,
     };
+    // A timer that an earlier loss had made long: nothing was sent that a path could lose.
+    let is_before_timeout = |gap: &Gap| gap.timeouts == Some(0) && gap.again_within == Some(0);
     let had_data = |gap: &Gap| gap.busy.is_some_and(|busy| within(gap, busy) >= most);
     if gaps.iter().all(|gap| within(gap, gap.idle) >= most) {
         Doing::Pausing
@@ -209,6 +211,8 @@ fn of_bytes(trial: &Trial, outage: Outage) -> Doing {
         Doing::Sending
     } else if is_waiting {
         Doing::Waiting
+    } else if gaps.iter().all(is_before_timeout) {
+        Doing::Pausing
     } else if !outage.is_of_end(trial) && gaps.iter().all(had_data) {
         // Segments that no interface takes are not counted as sent again.
         Doing::Sending
@@ -245,6 +249,8 @@ struct Gap {
     again: u64,
     /// Those of them that readings within the silence saw; `None` with fewer than two.
     again_within: Option<u64>,
+    /// Retransmission timeouts; `None` where the kernel does not count them.
+    timeouts: Option<u64>,
 }
 
 impl Gap {
@@ -277,6 +283,7 @@ impl Gap {
             again_within: first
                 .zip(last)
                 .map(|(first, last)| last.saturating_sub(first)),
+            timeouts: gained(|sample| sample.timeouts),
         })
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::assemble::{self, tests::report};
 use linerate_model::BitRate;
 use linerate_model::run::{LedgerEntry, Packets, Place, Run};
-use linerate_model::sample::{EndpointReport, ErrorCount, IntervalCount, Silence};
+use linerate_model::sample::{EndpointReport, ErrorCount, IntervalCount, Silence, TcpSample};
 use linerate_model::spec::{Direction, Pace, TestSpec};
 
 /// Of 100 datagrams a second for eight seconds, those of `silent` do not arrive.
@@ -358,4 +358,42 @@ fn datagrams_that_no_end_counted_while_a_thread_waited_show_no_outage() {
         datagrams_beside_others(0.8, Place::ReceiverSocket),
         Doing::Waiting
     );
+}
+
+/// What a TCP of four seconds did in two and a half without an arrival, its socket read each half second, `timeouts` of its
+/// timer by then.
+fn silent_tcp(timeouts: fn(u64) -> Option<u64>) -> Doing {
+    let samples = (0..=8).map(|half: u64| {
+        let at_ns = half * 500_000_000;
+        TcpSample {
+            at_ns,
+            bytes_acked: Some(if (2..7).contains(&half) {
+                2000
+            } else {
+                1000 * half
+            }),
+            busy_ns: Some(at_ns),
+            retrans_segments: Some(1),
+            timeouts: timeouts(half),
+            ..TcpSample::default()
+        }
+    });
+    let mut sender = report(Side::Sender, 0, 0);
+    sender.streams[0].duration = Duration::from_secs(4);
+    assemble::tests::byte_stream(&mut sender, samples.collect());
+    let spec = TestSpec::tcp_bulk();
+    let mut trial = assemble::trial(0, &spec, Direction::Forward, Some(sender), None);
+    trial.received_bytes = Some(ByteCount::new(8_000_000));
+    trial.duration = Some(Duration::from_secs(4));
+    only(&trial).sender
+}
+
+/// A repetition was lost before a timer that the loss of the first segment had made seconds long.
+#[test]
+fn a_tcp_that_waits_for_its_timer_sends_nothing_that_shows_an_outage() {
+    assert_eq!(silent_tcp(|_| Some(1)), Doing::Pausing);
+    // Segments that an interface does not take are no repetitions, but their timer expired.
+    assert_eq!(silent_tcp(|half| Some(half / 3)), Doing::Sending);
+    // Kernels before 6.7 do not tell.
+    assert_eq!(silent_tcp(|_| None), Doing::Sending);
 }

@@ -48,7 +48,7 @@ pub(crate) fn received(report: &mut EndpointReport) -> &mut DatagramReceiver {
 }
 
 /// Makes the first stream one of bytes, whose socket was read so often.
-fn byte_stream(report: &mut EndpointReport, samples: Vec<TcpSample>) {
+pub(crate) fn byte_stream(report: &mut EndpointReport, samples: Vec<TcpSample>) {
     let tcp = TcpSocketReport {
         samples,
         congestion_control: Some("cubic".to_owned()),
