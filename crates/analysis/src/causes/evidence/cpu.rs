@@ -10,6 +10,9 @@ use linerate_model::Ratio;
 use linerate_model::run::CpuSide;
 use linerate_model::spec::Side;
 
+/// Shares of a host's CPU that are told from this on.
+const NOTICED: f64 = 0.01;
+
 /// The CPU figures of one end.
 pub(in crate::causes) struct Cpu {
     /// Share of the time that the thread ran or waited for a core.
@@ -21,8 +24,10 @@ pub(in crate::causes) struct Cpu {
     side: Side,
     /// Share of the time that the thread waited for a core.
     waited: f64,
-    /// Share of the whole host's CPU that was used.
+    /// Share of the whole host's CPU that was used, without programs of low priority.
     whole_host: Option<f64>,
+    /// Share of the whole host's CPU that programs of low priority used.
+    niced: f64,
     /// Share of the busiest core that was used.
     busiest_core: Option<f64>,
     /// Soft interrupts in units of one core.
@@ -48,6 +53,7 @@ impl Cpu {
             side,
             waited: share(|cpu| cpu.run_delay_ratio).unwrap_or(0.0),
             whole_host,
+            niced: share(|cpu| cpu.niced_ratio).unwrap_or(0.0),
             busiest_core: share(|cpu| cpu.busiest_core_ratio),
             softirq_cores: evidence.mean(|trial| softirq_cores(trial.cpu_of(side)?)),
         })
@@ -190,10 +196,13 @@ impl Cpu {
             ));
         }
         if let Some(host) = self.whole_host {
-            figures.push(format!(
-                "The {side}'s host used {} of its CPU.",
-                words::percent(host)
-            ));
+            let used = words::percent(host);
+            let niced = words::percent(self.niced);
+            figures.push(if self.niced >= NOTICED {
+                format!("The {side}'s host used {used} of its CPU, and programs of low priority another {niced}.")
+            } else {
+                format!("The {side}'s host used {used} of its CPU.")
+            });
         }
         if self.is_starved() {
             figures.push(format!(
@@ -203,7 +212,7 @@ impl Cpu {
             ));
         }
         figures.extend(self.throttling());
-        if self.steal >= 0.01 {
+        if self.steal >= NOTICED {
             figures.push(format!(
                 "The hypervisor took {} of the {side}'s CPU.",
                 words::percent(self.steal)

@@ -1,5 +1,6 @@
 //! What other programs took of hosts, and what becomes of verdicts beside them.
 
+use super::super::evidence::Cpu;
 use super::super::proof;
 use super::*;
 use linerate_model::quantity::Quantity;
@@ -211,4 +212,14 @@ fn a_full_socket_before_a_reader_that_others_delay_is_shown_by_nothing() {
     assert_eq!(seldom, said("unknown", Confidence::Weak));
     let never = before_a_late_reader(0.0);
     assert_eq!(never, said("receiver-socket", Confidence::Supported));
+}
+
+#[test]
+fn what_programs_of_low_priority_used_stands_beside_what_the_host_used() {
+    let run = run("tcp", &json!({}), &[niced_build(&json!({}))]);
+    let evidence = Evidence::new(&run, Direction::Forward, &[]);
+    let figures = Cpu::of_side(&evidence, Side::Sender).unwrap().figures();
+    let host =
+        "The sender's host used 36.0 % of its CPU, and programs of low priority another 62.0 %.";
+    assert!(figures.contains(&host.to_owned()), "{figures:?}");
 }
