@@ -100,7 +100,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The directory holds no run.
-    #[error("{} holds no run: it has neither run.json nor header.json (a run that was killed in its first moment, or another program's directory); it can be removed", path.display())]
+    #[error("{} holds no run: it has neither run.json nor header.json ; in a store it is a run that was killed in its first moment, which `linerate rm` removes", path.display())]
     NotARun {
         /// The directory.
         path: PathBuf,
@@ -168,9 +168,20 @@ impl StoreError {
     }
 }
 
+/// `ENFILE` and `EMFILE`, for which the standard library has no kind.
+const OUT_OF_DESCRIPTORS: [i32; 2] = [23, 24];
+
 /// What to do about an error of the operating system.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
+        _ if error
+            .raw_os_error()
+            .is_some_and(|number| OUT_OF_DESCRIPTORS.contains(&number)) =>
+        {
+            "raise the limit of open files (`ulimit -n`)"
+        }
+        io::ErrorKind::InvalidInput => "give a run, or a file that holds one",
+        io::ErrorKind::InvalidFilename => "a name of the path is too long: choose a shorter one",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free space on that file system, or choose another directory for the store"
         }

@@ -43,6 +43,8 @@ use std::time::SystemTime;
 
 /// File of what linerate does at most on this host.
 const CALIBRATION: &str = "calibration.json";
+/// Room for one, with much to spare.
+const ROOM_BYTES: usize = 16 << 10;
 /// Largest such file that is read.
 const MAX_CALIBRATION_BYTES: u64 = 16 << 20;
 /// File of the run without its trials.
@@ -98,10 +100,22 @@ impl Store {
         &self.dir
     }
 
+    /// Refuses a store in which nothing can be kept: for work that takes long before it has anything to keep.
+    pub fn check_room(&self) -> Result<(), StoreError> {
+        self.create_dir()?;
+        let probe = self.dir.join(".room");
+        files::write_atomically(&probe, &[0; ROOM_BYTES])?;
+        std::fs::remove_file(&probe).map_err(|source| StoreError::io("write", &probe, source))
+    }
+
+    fn create_dir(&self) -> Result<(), StoreError> {
+        std::fs::create_dir_all(&self.dir)
+            .map_err(|source| StoreError::io("create the store", &self.dir, source))
+    }
+
     /// Keeps what linerate does at most on this host, in place of what was kept before.
     pub fn keep_calibration(&self, calibration: &Calibration) -> Result<(), StoreError> {
-        std::fs::create_dir_all(&self.dir)
-            .map_err(|source| StoreError::io("create the store", &self.dir, source))?;
+        self.create_dir()?;
         let bytes = serde_json::to_vec_pretty(calibration)
             .map_err(|error| StoreError::io("write", &self.dir.join(CALIBRATION), error.into()))?;
         files::write_atomically(&self.dir.join(CALIBRATION), &bytes)
@@ -178,14 +192,24 @@ impl Store {
 
     /// The directory of the run that was written last. Reads no run.
     fn newest(&self) -> Result<PathBuf, StoreError> {
-        let entries = self.entries()?.into_iter();
-        let dated = entries.map(|(id, path)| (written(&path), id, path));
-        let newest = dated.max_by(|(a, x, _), (b, y, _)| (a, x).cmp(&(b, y)));
+        let newest = self.begun()?.pop();
         newest
             .map(|(_, _, path)| path)
             .ok_or_else(|| StoreError::Empty {
                 store: self.dir.clone(),
             })
+    }
+
+    /// When each run was written, its id and its directory, newest last; not what was killed before it had anything of a run.
+    fn begun(&self) -> Result<Vec<Dated>, StoreError> {
+        let entries = self.entries()?.into_iter();
+        let is_begun = |path: &Path| [HEADER, RUN].iter().any(|name| path.join(name).exists());
+        let mut dated: Vec<_> = entries
+            .filter(|(_, path)| is_begun(path))
+            .map(|(id, path)| (written(&path), id, path))
+            .collect();
+        dated.sort();
+        Ok(dated)
     }
 
     /// Loads a run: by a unique beginning of its id, by a tag, by `last` or `last~2` (two before it), or by the path of a run
@@ -262,11 +286,7 @@ impl Store {
 
     /// The directory of the run that was written `back` runs before the last.
     fn before_newest(&self, wanted: &str, back: usize) -> Result<PathBuf, StoreError> {
-        let entries = self.entries()?.into_iter();
-        let mut dated: Vec<_> = entries
-            .map(|(id, path)| (written(&path), id, path))
-            .collect();
-        dated.sort();
+        let mut dated = self.begun()?;
         let found = dated.len();
         let at = found.checked_sub(back.saturating_add(1));
         at.map(|at| dated.swap_remove(at).2)
@@ -400,6 +420,9 @@ pub fn new_id(started: &WallTime, kind: RunKind, salt: u64) -> String {
     let mixed = salt.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
     format!("{}-{}-{mixed:04x}", started.compact(), kind.as_str())
 }
+
+/// When a run was written, its id and its directory.
+type Dated = (Option<SystemTime>, String, PathBuf);
 
 /// When the entry was begun, as far as the file system knows: orders runs that carry no time.
 fn written(path: &Path) -> Option<SystemTime> {

@@ -233,6 +233,36 @@ fn a_store_that_does_not_exist_yet_is_empty() {
 }
 
 #[test]
+fn the_last_run_is_none_that_was_killed_before_it_began() {
+    let (_dir, store) = store();
+    drop(store.create(&run("a")).unwrap());
+    drop(store.create(&run("b")).unwrap());
+    fs::create_dir(store.dir().join("c")).unwrap();
+    assert_eq!(store.load("last").unwrap().id, "b");
+    assert_eq!(store.load("last~1").unwrap().id, "a");
+    let found = store.load("c").unwrap_err().to_string();
+    assert!(found.contains("`linerate rm` removes"), "{found}");
+}
+
+#[test]
+fn an_error_of_the_system_has_its_own_remedy() {
+    let said = |error: std::io::Error| StoreError::io("read", Path::new("x"), error).to_string();
+    assert!(said(std::io::Error::from_raw_os_error(24)).ends_with("(`ulimit -n`)"));
+    assert!(
+        said(std::io::ErrorKind::InvalidInput.into())
+            .ends_with("give a run, or a file that holds one")
+    );
+    assert!(said(std::io::ErrorKind::Other.into()).contains("check the disk"));
+}
+
+#[test]
+fn room_is_looked_for_without_leaving_anything() {
+    let (_dir, store) = store();
+    store.check_room().unwrap();
+    assert_eq!(fs::read_dir(store.dir()).unwrap().count(), 0);
+}
+
+#[test]
 fn the_newest_run_is_last_also_without_a_start_time() {
     let (_dir, store) = store();
     for (id, age) in [("b", 1), ("c", 3), ("a", 2)] {

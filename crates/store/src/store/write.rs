@@ -32,7 +32,8 @@ impl RunWriter {
         })?;
         Self::begin(&header.id, &dir, &bytes).inspect_err(|_| {
             // Ours and without a readable run in it; the error to report is the first one.
-            drop(std::fs::remove_dir_all(&dir));
+            // Without a descriptor to list it with, it is empty still.
+            drop(std::fs::remove_dir_all(&dir).or_else(|_| std::fs::remove_dir(&dir)));
         })
     }
 
