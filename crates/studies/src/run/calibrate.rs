@@ -55,6 +55,9 @@ struct Cell {
 pub fn calibrate(context: &mut Context<'_>, plan: &CalibratePlan) -> Result<Calibrated> {
     let mut notes = Vec::new();
     let mut cells = cells(plan, &mut notes)?;
+    if let Some(store) = &context.store {
+        store.check_room()?;
+    }
     let agent = Agent::start(AgentPlan::listening_on("127.0.0.1:0")?)?;
     let target = Target::new(PeerAddress::parse(&format!("127.0.0.1:{}", agent.port()))?);
     let mut client = Client::connect(&target)?;
