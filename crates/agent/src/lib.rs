@@ -258,6 +258,19 @@ fn wakeup_fd() -> Result<Waker> {
 }
 
 fn open_all(plan: &AgentPlan, sockets: &mut Sockets) -> Result<Vec<Port>> {
+    for (index, one) in plan.speak.iter().enumerate() {
+        let address = one.address(plan);
+        let mut before = plan.speak.iter().take(index);
+        let is_taken = |other: &&Speaking| other.address(plan) == address;
+        if let Some(other) = before.find(is_taken).filter(|_| address.port() != 0) {
+            let (one, other) = (one.kind.id(), other.kind.id());
+            let message = format!(
+                "--speak: {other} and {one} cannot both answer at {address}: leave one out, or give it another port, such as {one}:{}",
+                address.port().checked_add(1).unwrap_or(1024)
+            );
+            return Err(Failure::new(ExitCode::Usage, message).into());
+        }
+    }
     let open = |speaking| Port::open(speaking, plan, sockets);
     plan.speak.iter().map(open).collect()
 }

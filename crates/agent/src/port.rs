@@ -31,7 +31,7 @@ impl Speaking {
     }
 
     /// The listening address of this protocol under `plan`.
-    fn address(&self, plan: &AgentPlan) -> SocketAddr {
+    pub(crate) fn address(&self, plan: &AgentPlan) -> SocketAddr {
         let usual = if self.is_own() {
             plan.listen.port()
         } else {

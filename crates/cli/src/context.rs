@@ -117,11 +117,11 @@ pub(crate) fn this_program() -> Result<PathBuf, Failure> {
 
 /// The command line as a shell would take it again.
 fn command_line() -> String {
-    let words = env::args().enumerate().map(|(position, word)| {
+    let words = env::args_os().enumerate().map(|(position, word)| {
         if position == 0 {
             "linerate".to_owned()
         } else {
-            quoted(&without_password(&word))
+            quoted(&without_password(&word.to_string_lossy()))
         }
     });
     words.collect::<Vec<_>>().join(" ")

@@ -30,14 +30,21 @@ pub fn main() -> ExitCode {
     linerate_sys::process::raise_open_files();
     match survive_file_size_limits().and_then(|()| cli.run()) {
         Ok(code) => code,
-        // Whoever read our output has seen enough; what was cut short for that is not done.
-        Err(error) if is_closed_pipe(&error) && ending::is_asked() => ExitCode::Other,
-        Err(error) if is_closed_pipe(&error) => ExitCode::Done,
-        Err(error) => {
-            terminal::error(&words(&error));
-            ExitCode::for_error(error.as_ref())
-        }
+        Err(error) => failed(&error),
     }
+}
+
+/// Says what went wrong, to whoever still reads, and gives its exit code.
+fn failed(error: &anyhow::Error) -> ExitCode {
+    // Whoever read our output has seen enough; what was cut short for that is not done.
+    if is_closed_pipe(error) && ending::is_asked() {
+        return ExitCode::Other;
+    }
+    if is_closed_pipe(error) {
+        return ExitCode::Done;
+    }
+    terminal::error(&words(error));
+    ExitCode::for_error(error.as_ref())
 }
 
 /// The command line with all its commands and options: what man pages and completions are made of.
@@ -65,12 +72,12 @@ fn explain(refused: clap::Error) -> ExitCode {
     let words = words.iter().map(|word| word.to_string_lossy().into_owned());
     let words: Vec<_> = words.collect();
     if !refused.use_stderr() {
-        if words == ["-h"] {
-            let _ = terminal::print_line(&commands::screen::help(programs.keys()));
+        let printed = if words == ["-h"] {
+            terminal::print_line(&commands::screen::help(programs.keys()))
         } else {
-            let _ = refused.print();
-        }
-        return ExitCode::Done;
+            refused.print().context(terminal::OutputFailed)
+        };
+        return printed.map_or_else(|error| failed(&error), |()| ExitCode::Done);
     }
     if words.is_empty() {
         terminal::usage(&commands::screen::beginning(programs.keys()));

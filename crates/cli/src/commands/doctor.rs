@@ -78,6 +78,7 @@ impl DoctorArgs {
                 "`linerate doctor` writes no report; leave out -o, and keep what --json prints";
             return Err(Failure::new(ExitCode::Usage, message).into());
         }
+        self.check_root()?;
         let plan = self.plan();
         check_plan(&plan)?;
         let examination = match &self.host {
@@ -93,6 +94,20 @@ impl DoctorArgs {
             return Ok(ExitCode::Other);
         }
         Ok(exit_code(&examination, self.strict))
+    }
+
+    /// Refuses a place in which there is nothing to examine.
+    fn check_root(&self) -> Result<(), Failure> {
+        let parts = ["proc", "sys", "etc"];
+        if parts.iter().any(|part| self.root.join(part).is_dir()) {
+            return Ok(());
+        }
+        let message = format!(
+            "--root {}: it has none of {}; give one with a copy of a host's files",
+            self.root.display(),
+            parts.join(", ")
+        );
+        Err(Failure::new(ExitCode::Usage, message))
     }
 
     fn plan(&self) -> DoctorPlan {

@@ -228,7 +228,10 @@ fn code(report: &MeshReport) -> ExitCode {
 
 fn read(path: &Path) -> Result<String, Failure> {
     let fail = |why: String| {
-        let message = format!("cannot read the inventory {}: {why}", path.display());
+        let message = format!(
+            "cannot read the inventory {}: {why}; give a TOML file of hosts that this user may read",
+            path.display()
+        );
         Failure::new(ExitCode::Plan, message)
     };
     bounded::read_text_file(path, MAX_BYTES).map_err(|error| fail(error.to_string()))

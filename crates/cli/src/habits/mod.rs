@@ -57,7 +57,9 @@ pub(crate) fn answer(
     for word in words {
         asked.take(word);
     }
-    Some(asked.answer())
+    // A value such as `-1` looks like an option that is the same here.
+    let is_other = !asked.changed.is_empty();
+    is_other.then(|| asked.answer())
 }
 
 /// Whether what was refused is an option of the table.

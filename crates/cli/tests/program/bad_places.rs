@@ -2,7 +2,8 @@
 
 use crate::harness::{Ended, Place, Server, good_log, linerate};
 use std::fs::{self, File};
-use std::process::Stdio;
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::{Command, Stdio};
 
 #[test]
 fn a_rate_that_is_none() {
@@ -36,6 +37,21 @@ fn values_out_of_bounds_are_named() {
         (&["serve", "--listen", "here"], "here"),
         (&["serve", "--allow", "x/8"], "x/8"),
         (&["serve", "--speak", "esperanto"], "esperanto"),
+        (&["serve", "--speak", "native,native"], "native and native"),
+        (
+            &["serve", "--listen", "[::]:5201", "--speak", "native,iperf3"],
+            "such as iperf3:5202",
+        ),
+        (
+            &["tcp", "127.0.0.1", "-t", "-1"],
+            "unexpected argument '-1'",
+        ),
+        (
+            &["tcp", "224.0.0.1"],
+            "224.0.0.1 is the address of many hosts",
+        ),
+        (&["udp", "255.255.255.255", "--rate", "1M"], "many hosts"),
+        (&["tcp", "[ff02::1%lo]"], "many hosts"),
     ];
     for (args, word) in cases {
         place.run(args).failed(2, &[word]);
@@ -171,13 +187,58 @@ fn a_report_on_a_full_device_leaves_the_result_on_the_screen_and_in_the_store() 
 }
 
 #[test]
+fn words_that_are_no_text_name_files() {
+    let place = Place::new();
+    let name = std::ffi::OsStr::from_bytes(b"st\xffre");
+    let run = |command: &mut Command| Ended::from(command.output().unwrap());
+    run(place.command(&["import"]).arg(name)).failed(3, &["cannot read st\u{fffd}re"]);
+    let log = good_log();
+    run(linerate()
+        .args(["import", "--store"])
+        .arg(place.file("").join(name))
+        .arg(log))
+    .done();
+    assert!(place.file("").join(name).is_dir());
+}
+
+#[test]
+fn a_copy_of_a_host_that_is_none() {
+    let place = Place::new();
+    fs::write(place.file("file"), "").unwrap();
+    fs::create_dir(place.file("empty")).unwrap();
+    for root in ["file", "empty", "nowhere"] {
+        place
+            .run(&["doctor", "--root", root])
+            .failed(2, &["--root", root, "copy of a host's files"]);
+    }
+}
+
+#[test]
+fn ceilings_that_cannot_be_kept_are_not_measured() {
+    let ended =
+        Ended::spawn(linerate().args(["calibrate", "--store", "/sys/kernel/linerate", "-t", "1d"]));
+    ended.failed(1, &["cannot create the store at /sys/kernel/linerate"]);
+}
+
+#[test]
+fn what_is_no_run_and_not_in_the_store_is_not_to_be_removed() {
+    let place = Place::new();
+    let ended = place.run(&["show", "/"]);
+    ended.failed(2, &["/ holds no run"]);
+    assert!(!ended.err.contains("can be removed"), "{}", ended.err);
+}
+
+#[test]
 fn standard_output_that_is_full_or_closed() {
     let place = Place::new();
-    let mut full = place.command(&["list"]);
-    full.stdout(File::create("/dev/full").unwrap())
-        .stderr(Stdio::piped());
-    let full = Ended::from(full.spawn().unwrap().wait_with_output().unwrap());
-    full.failed(1, &["cannot write to standard output", "No space left"]);
+    for words in ["ports", "--help", "-h", "--version", "tcp -h", "help"] {
+        let mut full = linerate();
+        full.args(words.split(' '));
+        full.stdout(File::create("/dev/full").unwrap())
+            .stderr(Stdio::piped());
+        let full = Ended::from(full.spawn().unwrap().wait_with_output().unwrap());
+        full.failed(1, &["cannot write to standard output", "No space left"]);
+    }
 
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -155,7 +155,10 @@ impl StudyPlan {
     /// Reads the plan in the file at `path`.
     pub fn read(path: &Path) -> Result<Foreign<Self>> {
         let fail = |why: String| {
-            let message = format!("cannot read the plan {}: {why}", path.display());
+            let message = format!(
+                "cannot read the plan {}: {why}; give a TOML file that this user may read (`linerate plan init` makes one)",
+                path.display()
+            );
             Failure::new(ExitCode::Plan, message)
         };
         let text = bounded::read_text_file(path, MAX_BYTES);

@@ -10,7 +10,7 @@ use linerate_sys::interface::{index_of, with_link_local};
 use linerate_sys::netlink::{InterfaceName, Netlink, RouteBy};
 use linerate_sys::process::resource_remedy;
 use std::io;
-use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 /// Addresses of `host`, best first.
@@ -35,12 +35,28 @@ pub(super) fn fitting(
     found: impl IntoIterator<Item = SocketAddr>,
     ip: IpChoice,
 ) -> Result<Vec<SocketAddr>, Failure> {
-    let fitting: Vec<_> = found.into_iter().filter(|found| ip.fits(found)).collect();
+    let mut fitting: Vec<_> = found.into_iter().filter(|found| ip.fits(found)).collect();
+    let refused = |message| Err(Failure::new(ExitCode::Usage, message));
     if fitting.is_empty() {
-        let message = format!("{host} has no {ip} address; leave out -4 and -6 to use any");
-        return Err(Failure::new(ExitCode::Usage, message));
+        return refused(format!(
+            "{host} has no {ip} address; leave out -4 and -6 to use any"
+        ));
+    }
+    fitting.retain(|address| is_of_one(address.ip()));
+    if fitting.is_empty() {
+        return refused(format!(
+            "{host} is the address of many hosts: give that of one"
+        ));
     }
     Ok(fitting)
+}
+
+/// Whether an address may be one host's: not multicast, not broadcast.
+const fn is_of_one(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => !v4.is_multicast() && !v4.is_broadcast(),
+        IpAddr::V6(v6) => !v6.is_multicast(),
+    }
 }
 
 /// An IPv6 address with a zone: `fe80::1%eth0` or `fe80::1%2`.
