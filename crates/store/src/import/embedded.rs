@@ -200,7 +200,7 @@ impl<'a> Texts<'a> {
             self.open.clear();
             for line in message.split("%0A") {
                 let text = line.replace("%0D", "").replace("%25", "%");
-                self.hand_out(number, text, End::Line);
+                self.hand_out(number, &text, End::Line);
             }
             return;
         }
@@ -321,12 +321,12 @@ impl<'a> Texts<'a> {
         if plain == '\n' {
             let line = std::mem::take(text);
             self.has_lines = true;
-            self.hand_out(number, line, End::Line);
+            self.hand_out(number, &line, End::Line);
         } else {
             text.push(plain);
             if text.len() >= MAX_PIECE_BYTES {
                 let line = std::mem::take(text);
-                self.hand_out(number, line, End::Inside);
+                self.hand_out(number, &line, End::Inside);
             }
         }
         Ok(())
@@ -341,20 +341,20 @@ impl<'a> Texts<'a> {
                 level.key = text.chars().take(MAX_KEY_BYTES).collect();
             }
         } else if !self.has_lines {
-            self.hand_out(number, text, End::Whole);
+            self.hand_out(number, &text, End::Whole);
         } else if text.is_empty() {
             // The line end before was the last character.
             if let Some(Ok(last)) = self.found.back_mut() {
                 last.end = End::LastLine;
             }
         } else {
-            self.hand_out(number, text, End::Rest);
+            self.hand_out(number, &text, End::Rest);
         }
         self.begun = self.begun.filter(|_| !self.open.is_empty());
         self.before = '"';
     }
 
-    fn hand_out(&mut self, number: usize, text: String, end: End) {
+    fn hand_out(&mut self, number: usize, text: &str, end: End) {
         let key = self
             .open
             .last()
