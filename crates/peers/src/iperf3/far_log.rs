@@ -5,7 +5,6 @@
 //! cut, or be of a version that counts otherwise.
 
 use super::params::as_count;
-use super::results::omitted;
 use linerate_model::sample::{EndpointReport, IntervalCount};
 use linerate_model::spec::{Direction, Side, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
@@ -58,7 +57,9 @@ pub(super) fn add_intervals(
             continue;
         }
         let same = sender.and_then(|own| own.streams.iter().find(|s| s.index == stream.index));
-        let before = same.map_or(0, |own| omitted(own).packets.get());
+        let before = same.map_or(0, |own| {
+            own.work.omitted().unwrap_or_default().packets.get()
+        });
         stream.intervals = intervals(&rows, before, spec);
         // The server's clock goes on until it hears of the end.
         let sent_for = same.map_or(Duration::MAX, |own| own.duration);

@@ -482,6 +482,6 @@ pub(super) fn lost(sequence: &SequenceCount) -> u64 {
 }
 
 /// Counts of a stream's warm-up.
-pub(super) fn omitted(stream: &StreamReport) -> Omitted {
+fn omitted(stream: &StreamReport) -> Omitted {
     stream.work.omitted().unwrap_or_default()
 }
