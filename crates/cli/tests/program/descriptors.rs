@@ -31,6 +31,23 @@ fn a_limit_of_the_client_is_this_hosts() {
     }
 }
 
+/// Whichever file is the first that cannot be opened.
+#[test]
+fn a_run_that_finds_no_descriptor_leaves_nothing() {
+    let server = Server::on("127.0.0.1");
+    for most in 4..9 {
+        let place = Place::new();
+        let command = place.command(&["udp", server.address(), "--rate=1M", "-t1s"]);
+        let ended = Ended::spawn(&mut after(&format!("ulimit -n {most}"), &command));
+        assert_ne!(ended.code, Some(0), "{ended:?}");
+        assert!(
+            ended.err.contains("ulimit -n") || ended.err.contains("ulimit -Hn"),
+            "{most}: {ended:?}"
+        );
+        place.is_sound_with(0);
+    }
+}
+
 #[test]
 fn a_limit_of_the_server_is_its_refusal() {
     let mut serve = linerate();

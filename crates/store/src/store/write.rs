@@ -7,6 +7,14 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+/// Removes the directory of a run under way, by names: there may be no descriptor to list it with.
+fn remove(dir: &Path) -> std::io::Result<()> {
+    for name in [HEADER, TRIALS, PARTS] {
+        drop(std::fs::remove_file(dir.join(name)));
+    }
+    std::fs::remove_dir(dir).or_else(|_| std::fs::remove_dir_all(dir))
+}
+
 /// Writes one run. Dropped without [`finish`](Self::finish), the run stays readable as incomplete.
 #[derive(Debug)]
 pub struct RunWriter {
@@ -32,8 +40,7 @@ impl RunWriter {
         })?;
         Self::begin(&header.id, &dir, &bytes).inspect_err(|_| {
             // Ours and without a readable run in it; the error to report is the first one.
-            // Without a descriptor to list it with, it is empty still.
-            drop(std::fs::remove_dir_all(&dir).or_else(|_| std::fs::remove_dir(&dir)));
+            drop(remove(&dir));
         })
     }
 
@@ -49,8 +56,7 @@ impl RunWriter {
 
     /// Removes the run, of which nothing is to be kept.
     pub fn discard(self) -> Result<(), StoreError> {
-        std::fs::remove_dir_all(&self.dir)
-            .map_err(|source| StoreError::io("remove the run", &self.dir, source))
+        remove(&self.dir).map_err(|source| StoreError::io("remove the run", &self.dir, source))
     }
 
     /// Appends one trial, so that it survives this process.
