@@ -29,7 +29,7 @@ mod show;
 
 use crate::args::output::OutputArgs;
 use crate::args::stored::OneRun;
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::ending;
@@ -130,7 +130,11 @@ impl Cli {
     /// Does what is asked.
     pub(crate) fn run(&self) -> Result<ExitCode> {
         if !self.command.outlives_its_caller() {
-            ending::watch().context("watching for the end of the terminal")?;
+            ending::watch().map_err(|error| {
+                let remedy = "raise the limit of processes (ulimit -u, TasksMax= of a service, the container's pids limit)";
+                let message = format!("cannot watch for the end of the terminal: {error}; {remedy}");
+                Failure::new(ExitCode::HostLacks, message)
+            })?;
         }
         let output = &self.output;
         if output.title.is_some() && !self.command.takes_title() {
