@@ -383,6 +383,7 @@ fn check_descriptors(plan: &EndpointPlan) -> Result<()> {
         Some(most) => Err(EngineError::Host {
             what: match spec.work.connections() {
                 Some(work) => format!("opening {} connections at once", work.concurrent),
+                None if spec.streams == 1 => "opening a stream".to_owned(),
                 None => format!("opening {} streams", spec.streams),
             },
             why: format!("it takes {needed} descriptors, and this process may have {most}"),
