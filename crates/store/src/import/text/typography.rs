@@ -1,5 +1,5 @@
-//! What mails, web pages, chats and word processors make of a terminal's characters: blanks of other widths, dashes, marks
-//! without a width, a line in bold.
+//! What mails, web pages, chats and word processors make of a terminal's characters: blanks of other widths, dashes,
+//! quotes, marks without a width, a line in bold.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,13 @@ pub(in crate::import) fn typed(text: &str) -> Cow<'_, str> {
     if line.is_ascii() {
         return Cow::Borrowed(line);
     }
-    Cow::Owned(line.chars().filter_map(plain).collect())
+    // A line of JSON with quotes of its own has these inside of a text.
+    let has_quotes = line.contains('"');
+    let quote = |c: char| match c {
+        '\u{201c}'..='\u{201e}' if !has_quotes => '"',
+        other => other,
+    };
+    Cow::Owned(line.chars().filter_map(plain).map(quote).collect())
 }
 
 /// The character of a terminal in place of that of a typesetter, if it has a width.
@@ -57,6 +63,11 @@ mod tests {
             ("________", "________"),
             ("```", "```"),
             ("  2 ms \u{e4}", "  2 ms \u{e4}"),
+            ("\u{201c}end\u{201d}: {", "\"end\": {"),
+            (
+                "\"title\": \"\u{201c}a\u{201d}\"",
+                "\"title\": \"\u{201c}a\u{201d}\"",
+            ),
         ] {
             assert_eq!(typed(text), plain, "{text}");
         }
