@@ -94,6 +94,11 @@ impl Figures {
 impl Grammar for Nuttcp {
     type Test = Output;
 
+    /// Intervals have no times: those of a link that is full are all the same.
+    fn may_repeat(&self, line: &str) -> bool {
+        Figures::find(line).is_some_and(|figures| !figures.is_last)
+    }
+
     fn step(
         &mut self,
         log: &mut Log,

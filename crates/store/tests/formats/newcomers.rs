@@ -147,3 +147,24 @@ fn a_share_of_losses_that_is_not_that_of_the_counts_is_doubted() {
         assert_eq!(doubts, Vec::<String>::new(), "{share}");
     }
 }
+
+#[test]
+fn intervals_without_times_may_be_the_same_and_are_no_more_than_the_whole() {
+    let log = |rows: &[&str]| {
+        let rows: String = rows
+            .iter()
+            .map(|row| format!("   {row} MB /   1.00 sec =   94.3718 Mbps     0 retrans\n"))
+            .collect();
+        imported(&format!(
+            "$ nuttcp -i1 -T4 10.0.0.2\n{rows}\n   44.9375 MB /   4.01 sec =   94.0041 Mbps 3 %TX 12 %RX 0 retrans 0.52 msRTT\n"
+        ))
+    };
+    let full = log(&["11.2500", "11.2500", "11.2500", "11.1875"]);
+    assert_eq!(full.warnings, Vec::<String>::new());
+    assert_eq!(full.runs[0].trials[0].intervals.len(), 4);
+    assert_eq!(rates(&full.runs), [94_004_100]);
+    let odd = log(&["11.2500", "11.2500", "99.2500", "11.1875"]);
+    let said = odd.warnings.join("; ");
+    assert!(said.contains("bytes and rate are unknown"), "{said}");
+    assert_eq!(odd.runs[0].trials[0].received_rate, None);
+}
