@@ -168,3 +168,22 @@ fn intervals_without_times_may_be_the_same_and_are_no_more_than_the_whole() {
     assert!(said.contains("bytes and rate are unknown"), "{said}");
     assert_eq!(odd.runs[0].trials[0].received_rate, None);
 }
+
+#[test]
+fn a_summary_below_zero_is_said() {
+    let mut value: serde_json::Value = serde_json::from_str(&document("1")).unwrap();
+    for sum in ["sum_received", "sum_sent"] {
+        value["end"][sum]["bytes"] = (-5_i64).into();
+        value["end"][sum]["bits_per_second"] = (-40.0).into();
+    }
+    for stream in value["end"]["streams"].as_array_mut().unwrap() {
+        for end in ["sender", "receiver"] {
+            stream[end]["bytes"] = (-5_i64).into();
+            stream[end]["bits_per_second"] = (-40.0).into();
+        }
+    }
+    let run = imported(&value.to_string()).runs.remove(0);
+    let said = run.doubts.join("; ");
+    assert!(said.contains("sum_received are negative"), "{said}");
+    assert_eq!(run.trials[0].received_rate, None);
+}

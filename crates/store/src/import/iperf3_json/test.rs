@@ -284,6 +284,19 @@ impl<'d> Reader<'d> {
         if late_ones > 0 {
             self.test.note(late(late_ones));
         }
+        for name in [
+            "sum",
+            "sum_sent",
+            "sum_received",
+            "sum_sent_bidir_reverse",
+            "sum_received_bidir_reverse",
+        ] {
+            if end.object(name).is_some_and(|sum| sum.is_negative("bytes")) {
+                self.test.doubt(format!(
+                    "bytes and rate are unknown: the bytes of the summary's {name} are negative"
+                ));
+            }
+        }
         if self.omits {
             self.test.omits_start = true;
             self.test.note(iperf3::OMITTED);
