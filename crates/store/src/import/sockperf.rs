@@ -52,6 +52,8 @@ struct Output {
     sent: Option<(u64, Rounded)>,
     /// Payload bit/s of a throughput test.
     bps: Option<Rounded>,
+    /// Messages per second.
+    per_second: Option<Rounded>,
     /// The last line of the summary was seen.
     is_whole: bool,
     failed: Option<String>,
@@ -180,6 +182,7 @@ impl Output {
             summary: None,
             sent: None,
             bps: None,
+            per_second: None,
             is_whole: false,
             failed: None,
         }
@@ -224,6 +227,9 @@ impl Output {
             self.dropped = Some(dropped(counts).ok_or("three numbers of messages")?);
         } else if let Some(count) = rest.strip_prefix("Total of ") {
             self.sent = Some(sent(count).ok_or("messages and seconds")?);
+        } else if let Some(rate) = rest.strip_prefix("Summary: Message Rate is ") {
+            let rate = rate.strip_suffix(" [msg/sec]").and_then(Rounded::parse);
+            self.per_second = Some(rate.ok_or("a rate such as 44232 [msg/sec]")?);
         } else if let Some(rate) = rest.strip_prefix("Summary: BandWidth is ") {
             self.bps = Some(rate_of(rate).ok_or("a rate such as 16.320 MBps (130.556 Mbps)")?);
             self.is_whole = true;
@@ -450,6 +456,16 @@ impl Output {
         let is_udp = self.test.transport == Transport::Udp;
         self.test.payload_bytes = payload;
         if let Some((messages, seconds)) = self.sent {
+            let counted = Rounded::exact(exact(messages)).per(seconds);
+            let both = counted.zip(self.per_second);
+            if let Some((_, rate)) =
+                both.filter(|(counted, rate)| !counted.scaled(0.125).agrees(*rate))
+            {
+                self.test.doubt(format!(
+                    "the message rate is another than that of its messages: {messages} in {:.3} s are not {} per second",
+                    seconds.value, rate.value
+                ));
+            }
             let bytes = payload.and_then(|payload| messages.checked_mul(payload));
             let own = Totals {
                 bytes: bytes.map(|bytes| Rounded::exact(exact(bytes))),

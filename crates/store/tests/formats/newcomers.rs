@@ -187,3 +187,15 @@ fn a_summary_below_zero_is_said() {
     assert!(said.contains("sum_received are negative"), "{said}");
     assert_eq!(run.trials[0].received_rate, None);
 }
+
+#[test]
+fn a_message_rate_is_that_of_the_messages() {
+    let log = |rate: &str| {
+        let text = include_str!("../fixtures/formats/sockperf-3.7-tp.txt");
+        assert!(text.contains("Rate is 44232"));
+        let mut imported = imported(&text.replace("Rate is 44232", &format!("Rate is {rate}")));
+        imported.runs.remove(0).doubts.join("; ")
+    };
+    assert_eq!(log("44232"), "");
+    assert!(log("84232").contains("are not 84232 per second"));
+}
