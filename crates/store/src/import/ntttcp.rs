@@ -8,6 +8,7 @@
 //! - Rates are of 10^3 steps
 
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Result, Step};
+use super::streams::MIXED;
 use super::test_builder::{DirectionFigures, TestBuilder};
 use super::{LogFormat, ParsedTest, Rounded, Totals, View};
 use linerate_model::spec::{Direction, Transport};
@@ -160,7 +161,15 @@ impl Output {
                 self.seconds = Some(seconds.ok_or("a time such as 60.00 seconds")?);
             }
             "total bytes" => {
-                self.bytes = Some(value.parse().map_err(|_| "a number of bytes")?);
+                let bytes = value.parse().map_err(|_| "a number of bytes")?;
+                // Two tests that wrote to one file at once.
+                if self
+                    .bytes
+                    .replace(bytes)
+                    .is_some_and(|other| other != bytes)
+                {
+                    return Err(MIXED);
+                }
             }
             "throughput" => {
                 self.bps = Some(rate(value).ok_or("a rate such as 953.35Mbps")?);

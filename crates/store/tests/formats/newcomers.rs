@@ -199,3 +199,17 @@ fn a_message_rate_is_that_of_the_messages() {
     assert_eq!(log("44232"), "");
     assert!(log("84232").contains("are not 84232 per second"));
 }
+
+#[test]
+fn ntttcps_that_wrote_to_one_file_at_once_are_named() {
+    let text = include_str!("../fixtures/formats/ntttcp-1.4.0.sender.txt");
+    let both = |line: &str| {
+        let other = line
+            .replace(":1175000000", ":587500000")
+            .replace("940.00M", "470.00M");
+        format!("{line}\n{}\n", other.replace("11:02", "11:03"))
+    };
+    let mixed: String = text.lines().map(both).collect();
+    let error = import(&[("a.log".to_owned(), mixed.into_bytes())]).unwrap_err();
+    assert!(error.to_string().contains("two tests are mixed"), "{error}");
+}
