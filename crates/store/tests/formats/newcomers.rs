@@ -151,12 +151,10 @@ fn a_share_of_losses_that_is_not_that_of_the_counts_is_doubted() {
 #[test]
 fn intervals_without_times_may_be_the_same_and_are_no_more_than_the_whole() {
     let log = |rows: &[&str]| {
-        let rows: String = rows
-            .iter()
-            .map(|row| format!("   {row} MB /   1.00 sec =   94.3718 Mbps     0 retrans\n"))
-            .collect();
+        let row = |row: &&str| format!("   {row} MB /   1.00 sec =   94.3718 Mbps     0 retrans");
+        let rows = rows.iter().map(row).collect::<Vec<_>>().join("\n");
         imported(&format!(
-            "$ nuttcp -i1 -T4 10.0.0.2\n{rows}\n   44.9375 MB /   4.01 sec =   94.0041 Mbps 3 %TX 12 %RX 0 retrans 0.52 msRTT\n"
+            "$ nuttcp -i1 -T4 10.0.0.2\n{rows}\n\n   44.9375 MB /   4.01 sec =   94.0041 Mbps 3 %TX 12 %RX 0 retrans 0.52 msRTT\n"
         ))
     };
     let full = log(&["11.2500", "11.2500", "11.2500", "11.1875"]);
