@@ -6,9 +6,10 @@
 
 use super::params::as_count;
 use linerate_model::sample::{EndpointReport, IntervalCount};
-use linerate_model::spec::{Direction, Side, TestSpec, Transport};
+use linerate_model::spec::{Direction, MAX_DURATION, Side, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Lines that a server may print in a test whose output is asked for, at one a second for each stream: half an hour of one.
@@ -139,15 +140,19 @@ fn from_json(entry: &Value) -> Option<Row> {
     })
 }
 
+/// A time within a test; `None` of one that no test has.
 fn seconds(seconds: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(seconds).ok()
+    let time = Duration::try_from_secs_f64(seconds).ok();
+    time.filter(|time| *time <= MAX_DURATION.saturating_mul(2))
 }
 
 /// The rows of each stream, in the order in which the streams first stand.
 fn lanes(rows: Vec<Row>) -> Vec<Vec<Row>> {
     let mut lanes: Vec<Vec<Row>> = Vec::new();
+    let mut places = BTreeMap::new();
     for row in rows {
-        let Some(lane) = lanes.iter_mut().find(|lane| lane[0].id == row.id) else {
+        let place = *places.entry(row.id).or_insert(lanes.len());
+        let Some(lane) = lanes.get_mut(place) else {
             lanes.push(vec![row]);
             continue;
         };
@@ -330,6 +335,23 @@ mod tests {
         // Of a server that was started with `-i 0`.
         let sum = "[  5]   0.00-3.15   sec   146 KBytes   398 Kbits/sec  0.011 ms  149/299 (50%)  ";
         assert_eq!(told(&text(&[sum]), &udp(1), &sender(0), &[150]), [[]]);
+    }
+
+    #[test]
+    fn a_hostile_servers_times_and_streams_are_bounded() {
+        let far = "[  5]   0.00-18446744073709549568   sec  0.00 Bytes  0.00 bits/sec  0.011 ms  0/100 (0%)  ";
+        let ends = [far, far, SILENT[2]];
+        assert_eq!(
+            told(&text(&ends), &udp(1), &sender(0), &[100]),
+            [[(0, 1000, 100, Some(100))]]
+        );
+        // As many streams as fit the bound on results: none is looked for among all others.
+        let line = |id: u32| format!("[{id}] 0-1 sec 0/1 (0%)");
+        let lines: Vec<String> = (0..300_000).map(line).collect();
+        assert_eq!(
+            lanes(rows(&json!({"server_output_text": lines.join("\n")}))).len(),
+            300_000
+        );
     }
 
     #[test]
