@@ -35,12 +35,11 @@ pub(super) fn nanos(nanos: u64) -> f64 {
     Duration::from_nanos(nanos).as_secs_f64() * 1e9
 }
 
-/// `1 trial was`, `2 trials were`.
-pub(super) fn trials_were(n: usize) -> String {
-    if n == 1 {
-        "1 trial was".to_owned()
-    } else {
-        format!("{n} trials were")
+/// `1 trial was`, `5 493 segments were`.
+pub(super) fn were(n: u64, thing: &str) -> String {
+    match n {
+        1 => format!("1 {thing} was"),
+        _ => format!("{} {thing}s were", count(n)),
     }
 }
 

@@ -5,8 +5,9 @@ use linerate_model::run::CpuSide;
 
 /// `thread 47.1 %, busiest core 69.4 %, softirq 5.59 % of all cores`; where the thread has more than any core, why.
 pub(crate) fn cpu_line(side: &CpuSide, streams: Option<u16>) -> String {
+    let of_cores = side.softirq_ratio.map_or("", |_| " of all cores");
     format!(
-        "thread {}, busiest core {}{}, softirq {} of all cores",
+        "thread {}, busiest core {}{}, softirq {}{of_cores}",
         percent_or_unknown(side.thread_ratio),
         percent_or_unknown(side.busiest_core_ratio),
         beyond_its_core(side, streams).unwrap_or(""),
@@ -68,6 +69,7 @@ mod tests {
         );
         let longer = said(0.357, &[0.181, 0.02], Some(0.17));
         assert!(longer.contains("18.1 % (of a longer time"), "{longer}");
+        assert!(longer.ends_with("softirq not recorded"), "{longer}");
         let sampled = said(0.357, &[0.181, 0.02], None);
         assert!(sampled.contains("by samples"), "{sampled}");
     }

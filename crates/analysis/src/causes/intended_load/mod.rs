@@ -75,7 +75,7 @@ fn carried(evidence: &Evidence<'_>) -> RuleOutcome {
     let intended = highest.intended_load.map_or(0.0, BitRate::as_f64);
     let mut figures = vec![format!(
         "{} made up to an intended load of {}; the highest was offered at {} and received at {}.",
-        words::trials_were(evidence.trials().len()),
+        words::were(evidence.trials().len() as u64, "trial"),
         words::rate(intended),
         words::rate(highest.offered_load.map_or(0.0, BitRate::as_f64)),
         words::rate(highest.received_rate.map_or(0.0, BitRate::as_f64)),

@@ -41,8 +41,8 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     };
     if delays.queue_stands() {
         return clear(format!(
-            "{} segments were retransmitted while a queue stood (RTT {}, {} at best): the loss comes from load",
-            words::count(again),
+            "{} retransmitted while a queue stood (RTT {}, {} at best): the loss comes from load",
+            words::were(again, "segment"),
             words::time(delays.loaded),
             words::time(delays.base)
         ));
@@ -61,8 +61,8 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
 }
 
 fn found(evidence: &Evidence<'_>, again: u64, delays: Delays, share: f64) -> RuleOutcome {
-    let again = words::count(again);
-    let mut figures = vec![format!("{again} segments were retransmitted.")];
+    let again = words::were(again, "segment");
+    let mut figures = vec![format!("{again} retransmitted.")];
     let efficiency = evidence.tcp(|tcp| Some(tcp.rfc6349?.efficiency_ratio?.get()));
     figures.extend(efficiency.map(|ratio| {
         format!(
@@ -75,7 +75,7 @@ fn found(evidence: &Evidence<'_>, again: u64, delays: Delays, share: f64) -> Rul
         share: Some(share),
         confidence: Confidence::Supported,
         claim: format!(
-            "The path's loss limits: {again} segments were retransmitted while no queue stood (RTT {}, {} at best), and loss held the congestion window down {} of the time.",
+            "The path's loss limits: {again} retransmitted while no queue stood (RTT {}, {} at best), and loss held the congestion window down {} of the time.",
             words::time(delays.loaded),
             words::time(delays.base),
             words::percent(share)

@@ -43,8 +43,8 @@ fn again(evidence: &Evidence<'_>) -> Vec<String> {
     let again = evidence.sent_again().filter(|again| *again > 0);
     let said = again.map(|again| {
         format!(
-            "{} segments were sent again: a full link drops as a lossy path does, and RTT under load and at rest would tell.",
-            words::count(again)
+            "{} sent again: a full link drops as a lossy path does, and RTT under load and at rest would tell.",
+            words::were(again, "segment")
         )
     });
     said.into_iter().collect()
