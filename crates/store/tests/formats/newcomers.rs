@@ -2,6 +2,7 @@
 
 use super::{bps, read};
 use linerate_model::run::Run;
+use linerate_model::spec::Direction;
 use linerate_store::import::{Imported, import};
 
 #[track_caller]
@@ -210,4 +211,21 @@ fn ntttcps_that_wrote_to_one_file_at_once_are_named() {
     let mixed: String = text.lines().map(both).collect();
     let error = import(&[("a.log".to_owned(), mixed.into_bytes())]).unwrap_err();
     assert!(error.to_string().contains("two tests are mixed"), "{error}");
+}
+
+/// A mail wraps between words, a terminal inside of them.
+#[test]
+fn a_stream_whose_announcement_was_wrapped_goes_the_same_way() {
+    let log = |reverse: &str| {
+        let text = include_str!("../fixtures/formats/iperf2-2.1.8-udprev.client.txt");
+        assert!(text.contains(" (reverse)"));
+        let imported = imported(&text.replace(" (reverse)", reverse));
+        let trial = imported.runs[0].trials[0].clone();
+        (trial.direction, trial.received_rate)
+    };
+    let whole = log(" (reverse)");
+    assert_eq!(whole.0, Direction::Reverse);
+    for wrapped in ["\n(reverse)", " (rev\nerse)", "\n  (reverse)"] {
+        assert_eq!(log(wrapped), whole, "{wrapped:?}");
+    }
 }

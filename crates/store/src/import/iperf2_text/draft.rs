@@ -14,6 +14,11 @@ use linerate_model::WallTime;
 use linerate_model::spec::{Direction, Transport};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Whether what is said of a stream says that the server sends in it.
+fn is_reverse(words: &str) -> bool {
+    words.contains("(reverse)")
+}
+
 /// A test that is being read.
 pub(super) struct Draft {
     pub(super) test: TestBuilder,
@@ -34,6 +39,8 @@ pub(super) struct Draft {
     has_failed: bool,
     /// Tags of the streams that were announced.
     announced: BTreeSet<String>,
+    /// Tag and words of the stream that the line before announced.
+    announcement: Option<(String, String)>,
     refused: Option<ImportError>,
     bounce: Option<Bounce>,
 }
@@ -61,6 +68,7 @@ impl Draft {
             no_report: false,
             has_failed: false,
             announced: BTreeSet::new(),
+            announcement: None,
             refused: None,
             bounce: None,
         }
@@ -123,9 +131,10 @@ impl Draft {
             if tag.starts_with('*') && self.test.connections.is_empty() {
                 self.test.view = View::Server;
             }
-            if rest.contains("(reverse)") || self.comes_back(tag, &connection) {
+            if is_reverse(rest) || self.comes_back(tag, &connection) {
                 self.reverse.insert(tag.to_owned());
             }
+            self.announcement = Some((tag.to_owned(), rest.to_owned()));
             if self.test.connections.contains(&connection) {
                 return Ok(());
             }
@@ -446,11 +455,16 @@ impl reader::Draft for Draft {
         if line.contains("-PDF:") {
             return Ok(());
         }
+        let before = self.announcement.take();
         match kind(line) {
             Kind::Data(data) => self.figures(log.number, &data)?,
             Kind::Damaged(wanted) => return Err(wanted.into()),
             Kind::Tagged { tag, rest } => self.tagged(tag, rest)?,
             Kind::Other => {
+                // A mail or a terminal may have wrapped the line before.
+                let whole = |(tag, words): (String, String)| (tag, words + line.trim_start());
+                let reverse = before.map(whole).filter(|(_, words)| is_reverse(words));
+                self.reverse.extend(reverse.map(|(tag, _)| tag));
                 self.has_failed |= line.contains(" failed: ") || line.starts_with("ERROR");
                 // A receiver's columns say nothing of TCP's state.
                 if line.contains("[ ID]") && line.contains("Rtry") {
