@@ -1,6 +1,5 @@
 //! Runs the program and looks at what it leaves behind.
 
-#[expect(dead_code, reason = "shared with other tests of the program")]
 #[path = "../shared/run.rs"]
 pub(crate) mod run;
 
