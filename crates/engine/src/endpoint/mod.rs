@@ -362,11 +362,7 @@ const OTHER_DESCRIPTORS: u64 = 200;
 /// Refuses a test whose streams need more descriptors than this process may have, before any is opened.
 fn check_descriptors(plan: &EndpointPlan) -> Result<()> {
     let spec = &plan.spec;
-    let directions = if spec.direction == Direction::Duplex {
-        2
-    } else {
-        1
-    };
+    let directions = u64::from(spec.direction.ways());
     // The server of datagrams has a socket for each thread.
     let sockets = match (plan.role, spec.transport(), spec.work.connections()) {
         (Role::Client, _, Some(work)) => u64::from(spec.streams) + u64::from(work.concurrent),

@@ -61,6 +61,16 @@ crate::named_enum! {
     }
 }
 
+impl Direction {
+    /// Number of ways in which traffic flows.
+    pub const fn ways(self) -> u32 {
+        match self {
+            Self::Forward | Self::Reverse => 1,
+            Self::Duplex => 2,
+        }
+    }
+}
+
 crate::named_enum! {
     /// Which end of the traffic an endpoint is. Independent of who is client or server.
     #[derive(
@@ -561,11 +571,7 @@ impl TestSpec {
 
     /// Stream reports of all directions together.
     pub fn stream_reports(&self) -> u32 {
-        let directions = match self.direction {
-            Direction::Forward | Direction::Reverse => 1,
-            Direction::Duplex => 2,
-        };
-        u32::from(self.traffic_threads()) * directions
+        u32::from(self.traffic_threads()) * self.direction.ways()
     }
 
     /// Intervals that each stream may have, so that all together have no more than [`MAX_INTERVALS`].

@@ -19,12 +19,8 @@ const MAX_LINES: u64 = 1800;
 /// Whether the server's output is worth its length: it receives datagrams, in a test that is not long.
 pub(super) fn is_worth_it(spec: &TestSpec) -> bool {
     let seconds = crate::moves::whole_time(spec).as_secs();
-    let ways = if spec.direction == Direction::Duplex {
-        2
-    } else {
-        1
-    };
-    let lines = seconds.saturating_mul(u64::from(spec.streams).saturating_mul(ways));
+    let streams = u64::from(spec.streams) * u64::from(spec.direction.ways());
+    let lines = seconds.saturating_mul(streams);
     spec.transport() == Transport::Udp && spec.direction != Direction::Reverse && lines <= MAX_LINES
 }
 
@@ -244,14 +240,14 @@ mod tests {
     }
 
     /// Start and end in milliseconds, what came, and the number after the highest.
-    type Told = (u128, u128, u64, Option<u64>);
+    type IntervalRow = (u128, u128, u64, Option<u64>);
 
-    fn told(
+    fn added(
         results: &Value,
         spec: &TestSpec,
         own: &[EndpointReport],
         totals: &[u64],
-    ) -> Vec<Vec<Told>> {
+    ) -> Vec<Vec<IntervalRow>> {
         let mut reports = receiver(totals);
         add_intervals(results, spec, own, &mut reports);
         let of_stream = |stream: &StreamReport| {
@@ -289,7 +285,7 @@ mod tests {
             (2000, 3000, 50, Some(299)),
         ];
         let of = |last: &[&str]| {
-            told(
+            added(
                 &text(&[&SILENT[..], last].concat()),
                 &udp(1),
                 &sender(0),
@@ -315,7 +311,7 @@ mod tests {
         );
         // What a queue let through after the end is part of it.
         let late = "[  5]   3.00-3.15   sec  9.77 KBytes   533 Kbits/sec  0.011 ms  -1/0 (0%)  ";
-        let with_late = told(
+        let with_late = added(
             &text(&[&SILENT[..], &[late]].concat()),
             &udp(1),
             &sender(0),
@@ -326,15 +322,15 @@ mod tests {
 
     #[test]
     fn output_that_contradicts_the_sums_or_tells_no_intervals_is_not_used() {
-        assert_eq!(told(&text(&SILENT), &udp(1), &sender(0), &[151]), [[]]);
+        assert_eq!(added(&text(&SILENT), &udp(1), &sender(0), &[151]), [[]]);
         assert_eq!(
-            told(&text(&SILENT), &udp(2), &sender(0), &[150, 0]),
+            added(&text(&SILENT), &udp(2), &sender(0), &[150, 0]),
             [vec![], vec![]]
         );
-        assert_eq!(told(&json!({}), &udp(1), &sender(0), &[150]), [[]]);
+        assert_eq!(added(&json!({}), &udp(1), &sender(0), &[150]), [[]]);
         // Of a server that was started with `-i 0`.
         let sum = "[  5]   0.00-3.15   sec   146 KBytes   398 Kbits/sec  0.011 ms  149/299 (50%)  ";
-        assert_eq!(told(&text(&[sum]), &udp(1), &sender(0), &[150]), [[]]);
+        assert_eq!(added(&text(&[sum]), &udp(1), &sender(0), &[150]), [[]]);
     }
 
     #[test]
@@ -342,7 +338,7 @@ mod tests {
         let far = "[  5]   0.00-18446744073709549568   sec  0.00 Bytes  0.00 bits/sec  0.011 ms  0/100 (0%)  ";
         let ends = [far, far, SILENT[2]];
         assert_eq!(
-            told(&text(&ends), &udp(1), &sender(0), &[100]),
+            added(&text(&ends), &udp(1), &sender(0), &[100]),
             [[(0, 1000, 100, Some(100))]]
         );
         // As many streams as fit the bound on results: none is looked for among all others.
@@ -362,7 +358,7 @@ mod tests {
             "Sun Nov 29 09:05:15 2026 [SUM][RX-S]   0.00-1.00   sec   512 KBytes  4.19 Mbits/sec  0.007 ms  1/16 (0%)  ",
             "Sun Nov 29 09:05:15 2026 [  9][TX-S]   0.00-1.00   sec   256 KBytes  2.10 Mbits/sec            8  ",
         ];
-        let both = told(&text(&lines), &udp(2), &sender(0), &[8, 7]);
+        let both = added(&text(&lines), &udp(2), &sender(0), &[8, 7]);
         assert_eq!(both, [[(0, 1000, 8, Some(9))], [(0, 1000, 7, Some(7))]]);
     }
 
@@ -373,7 +369,7 @@ mod tests {
             "[  5]   0.00-1.00   sec   256 KBytes  2.10 Mbits/sec  0.011 ms  0/90 (0%)  ",
         ];
         // This end had ended its warm-up two datagrams before.
-        let warm = told(&text(&lines), &udp(1), &sender(98), &[90]);
+        let warm = added(&text(&lines), &udp(1), &sender(98), &[90]);
         assert_eq!(warm, [[(0, 1000, 90, Some(92))]]);
     }
 
@@ -389,7 +385,7 @@ mod tests {
         };
         let intervals: Vec<Value> = (0..25).map(tenth).collect();
         let results = json!({"server_output_json": {"intervals": intervals}});
-        let joined = told(&results, &udp(1), &sender(0), &[225]);
+        let joined = added(&results, &udp(1), &sender(0), &[225]);
         assert_eq!(
             joined,
             [[
