@@ -64,7 +64,9 @@ impl Server {
             Message::Hello(_) | Message::Seal(_)
                 if state == State::Greeting && self.config.turn_away.is_some() =>
             {
-                self.turn_away(now);
+                if let Some((code, message)) = self.config.turn_away.take() {
+                    self.turn_away(now, code, &message);
+                }
             }
             Message::Hello(hello) if state == State::Greeting => {
                 self.client = clean(&hello.version, super::MAX_NAME);
@@ -123,17 +125,14 @@ impl Server {
     }
 
     /// Refuses the client after its first message.
-    fn turn_away(&mut self, now: MonoInstant) {
-        if let Some((code, message)) = &self.config.turn_away {
-            self.core.farewell(now, *code, message);
-        }
+    fn turn_away(&mut self, now: MonoInstant, code: RefusalCode, message: &str) {
+        self.core.farewell(now, code, message);
         self.core.steps.close();
     }
 
     fn admitted(&mut self, now: MonoInstant, place: Result<(), Refusal>) -> Result<()> {
         if let Err(Refusal { code, message }) = place {
-            self.config.turn_away = Some((code, message));
-            self.turn_away(now);
+            self.turn_away(now, code, &message);
             return Ok(());
         }
         self.welcome(now);
