@@ -25,10 +25,8 @@ const RUNS_BETWEEN_CHECKS: usize = 20;
 /// What came out of an import beside its runs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ImportOutcome {
-    /// Figures that contradict each other, and what was left out, each with file and line.
-    pub warnings: Vec<String>,
-    /// Files and tests that could not be read, beside those that could.
-    pub refused: Vec<ImportError>,
+    /// Doubts, what was left out and what could not be read.
+    pub findings: Findings,
     /// Runs that the store had already.
     pub known: Vec<String>,
 }
@@ -72,13 +70,12 @@ fn keep_all(
         }
         show(runs)
     };
-    let Findings { warnings, refused } = read(&mut keep)?;
+    let findings = read(&mut keep)?;
     if let Some(batch) = batch {
         finish(batch, &mut || !interrupt.load(Ordering::Relaxed))?;
     }
     Ok(ImportOutcome {
-        warnings,
-        refused,
+        findings,
         known: known.into_notes(),
     })
 }

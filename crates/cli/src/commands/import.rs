@@ -9,7 +9,8 @@ use crate::terminal;
 use anyhow::Result;
 use clap::Args;
 use linerate_archive::{
-    Columns, Hints, QUANTITIES, import_logs, import_tables, tools, unless_interrupted,
+    Columns, Hints, ImportOutcome, QUANTITIES, import_logs, import_tables, tools,
+    unless_interrupted,
 };
 use linerate_model::BitRate;
 use linerate_model::exit::ExitCode;
@@ -58,14 +59,14 @@ impl ImportArgs {
                 shown.add(runs)
             };
             let store = context.store.as_ref();
-            let findings = match &self.columns {
+            let ImportOutcome { findings, known } = match &self.columns {
                 Some(columns) => import_tables(store, &self.csv, columns, interrupt, show),
                 None => import_logs(store, &self.files, &hints, interrupt, show),
             }?;
             for warning in &findings.warnings {
                 context.watcher.event(Event::Warning(warning));
             }
-            for note in &findings.known {
+            for note in &known {
                 context.watcher.event(Event::Note(note));
             }
             Ok(findings.refused)
