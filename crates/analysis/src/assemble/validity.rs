@@ -416,14 +416,12 @@ fn untimed_losses(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judgement) {
     let is_untimed = |stream: &StreamReport| {
         stream.work.get::<PeerStream>().is_some() && stream.intervals.is_empty()
     };
-    let (Some(packets), true) = (trial.packets(), streams(ends.receiver).any(is_untimed)) else {
-        return;
-    };
-    let is_any = |count: Option<PacketCount>| count.is_some_and(|count| count.get() > 0);
-    if let Some(lost) = packets
-        .lost
-        .filter(|_| is_any(packets.lost) && is_any(packets.received))
-    {
+    let any = |count: Option<PacketCount>| count.filter(|count| count.get() > 0);
+    let some_came = trial
+        .packets()
+        .filter(|packets| any(packets.received).is_some());
+    let lost = some_came.and_then(|packets| any(packets.lost));
+    if let Some(lost) = lost.filter(|_| streams(ends.receiver).any(is_untimed)) {
         judgement.careful.push(format!(
             "{lost} packets were lost, at unknown times: the receiver told no intervals, so an outage looks like any other loss"
         ));

@@ -200,10 +200,10 @@ fn all_lost(trial: &Trial) -> Option<u64> {
 
 /// Whether the receiver of `trial` tells when what arrived came.
 pub(crate) fn is_timed(trial: &Trial) -> bool {
-    let is_told = |interval: &TrialInterval| {
+    let has_rate = |interval: &TrialInterval| {
         trial.transport == Transport::Tcp || interval.received_rate.is_some()
     };
-    let by_interval = trial.intervals.len() > 1 && trial.intervals.iter().any(is_told);
+    let by_interval = trial.intervals.len() > 1 && trial.intervals.iter().any(has_rate);
     let mut received = streams(trial, Side::Receiver);
     by_interval || received.any(|stream| !stream.intervals.is_empty())
 }

@@ -51,21 +51,15 @@ fn within_intervals(trial: &Trial, times: Vec<Times>) -> (Vec<Times>, bool) {
         return (times, true);
     };
     let carried = trial.carried_by_interval();
-    // How much of the interval that has this bound was filled.
-    let filled = |is_beside: &dyn Fn(&TrialInterval) -> bool| {
-        let mut beside = carried.iter().filter(|(interval, _)| is_beside(interval));
-        let (interval, here) = beside.next()?;
-        let length = interval.end.saturating_sub(interval.start);
-        Some((length, length.mul_f64((here.as_f64() / rate).min(1.0))))
+    let silent = |beside: Option<&(&TrialInterval, BitRate)>| {
+        beside.map_or(Duration::ZERO, |(interval, here)| {
+            let length = interval.end.saturating_sub(interval.start);
+            length.saturating_sub(length.mul_f64((here.as_f64() / rate).min(1.0)))
+        })
     };
     let widened = times.into_iter().map(|(from, to)| {
-        let before = filled(&|interval| interval.end == from);
-        let after = filled(&|interval| interval.start == to);
-        let silent = |part: Option<(Duration, Duration)>| {
-            part.map_or(Duration::ZERO, |(length, filled)| {
-                length.saturating_sub(filled)
-            })
-        };
+        let before = carried.iter().find(|(interval, _)| interval.end == from);
+        let after = carried.iter().find(|(interval, _)| interval.start == to);
         (from.saturating_sub(silent(before)), to + silent(after))
     });
     (widened.collect(), false)

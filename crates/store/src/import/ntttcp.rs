@@ -163,13 +163,10 @@ impl Output {
             "total bytes" => {
                 let bytes = value.parse().map_err(|_| "a number of bytes")?;
                 // Two tests that wrote to one file at once.
-                if self
-                    .bytes
-                    .replace(bytes)
-                    .is_some_and(|other| other != bytes)
-                {
+                if self.bytes.is_some_and(|other| other != bytes) {
                     return Err(MIXED);
                 }
+                self.bytes = Some(bytes);
             }
             "throughput" => {
                 self.bps = Some(rate(value).ok_or("a rate such as 953.35Mbps")?);

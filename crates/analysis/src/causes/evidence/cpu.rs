@@ -10,7 +10,7 @@ use linerate_model::Ratio;
 use linerate_model::run::CpuSide;
 use linerate_model::spec::Side;
 
-/// Shares of a host's CPU that are told from this on.
+/// Smaller shares of a host's CPU are left out of the evidence.
 const NOTICED: f64 = 0.01;
 
 /// The CPU figures of one end.
