@@ -167,11 +167,42 @@ pub(crate) struct MeshSchedule {
     pub(crate) name: String,
     /// The file, which every round reads anew.
     pub(crate) path: PathBuf,
-    /// What it said at the start.
+    /// What it said when it was read last.
     pub(crate) inventory: Inventory,
-    /// Rounds from the Unix epoch on: every hub gets the same ones.
+    /// Rounds from the Unix epoch on: every hub gets the same ones, whatever its inventory becomes.
     pub(crate) schedule: Schedule,
     pub(crate) max_duration: Duration,
+    /// The longest round follows from the inventory.
+    is_duration_planned: bool,
+}
+
+impl MeshSchedule {
+    /// Reads the inventory anew; whether it changed.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read or planned: what it said before stays.
+    pub(crate) fn renew(&mut self) -> Result<bool, Failure> {
+        let (inventory, longest) = inventory(&self.path)?;
+        if self.is_duration_planned {
+            self.max_duration = longest;
+        }
+        let is_changed = self.inventory != inventory;
+        self.inventory = inventory;
+        Ok(is_changed)
+    }
+}
+
+/// The inventory in a file, and the longest that a round of it may take.
+fn inventory(path: &Path) -> Result<(Inventory, Duration), Failure> {
+    let text = bounded::read_text_file(path, MAX_BYTES).map_err(|error| {
+        let message = format!("cannot read the inventory {}: {error}", path.display());
+        Failure::new(ExitCode::Plan, message)
+    })?;
+    let inventory = Inventory::from_toml(&path.display().to_string(), &text)?;
+    let plan = plan(&inventory)?;
+    let search = plan.search.map_or(Duration::ZERO, |search| search.time);
+    Ok((inventory, (plan.time + search).mul_f64(1.25) + SLACK))
 }
 
 impl PlaceArgs {
@@ -315,14 +346,7 @@ struct Times {
 impl Times {
     fn schedule(&self, name: &str, path: &Path) -> Result<MeshSchedule, Failure> {
         check_name("schedule", name)?;
-        let text = bounded::read_text_file(path, MAX_BYTES).map_err(|error| {
-            let message = format!("cannot read the inventory {}: {error}", path.display());
-            Failure::new(ExitCode::Plan, message)
-        })?;
-        let inventory = Inventory::from_toml(&path.display().to_string(), &text)?;
-        let plan = plan(&inventory)?;
-        let search = plan.search.map_or(Duration::ZERO, |search| search.time);
-        let longest = (plan.time + search).mul_f64(1.25) + SLACK;
+        let (inventory, longest) = inventory(path)?;
         Ok(MeshSchedule {
             name: name.to_owned(),
             path: path.to_owned(),
@@ -333,6 +357,7 @@ impl Times {
             )?,
             inventory,
             max_duration: self.max_duration.unwrap_or(longest),
+            is_duration_planned: self.max_duration.is_none(),
         })
     }
 }

@@ -83,7 +83,7 @@ fn run(command: &Command) -> Result<ExitCode> {
     let done = match command {
         Command::Serve(args) => {
             let plan = args.plan()?;
-            runtime.block_on(serve::serve(&plan))
+            runtime.block_on(serve::serve(plan))
         }
         Command::Status(args) => {
             let HubStorage { database, .. } = args.given()?;

@@ -5,7 +5,7 @@
 //! before it having been made by this process.
 
 use crate::archive::{Archive, Round, Spooled};
-use crate::configuration::HubPlan;
+use crate::configuration::{HubPlan, MeshSchedule};
 use crate::database::{Claim, Database, Declared, Due, LEASE_MARGIN};
 use crate::gauges::Gauges;
 use crate::log::{round_name, say};
@@ -45,13 +45,16 @@ const END_OF_CHILD: Duration = Duration::from_millis(1100);
 const END_OF_DATABASE: Duration = Duration::from_millis(400);
 
 /// Serves until the process is asked to end.
-pub(crate) async fn serve(plan: &HubPlan) -> Result<ExitCode> {
+pub(crate) async fn serve(mut plan: HubPlan) -> Result<ExitCode> {
+    let schedules = std::mem::take(&mut plan.schedules);
+    let plan = &plan;
     let archive = Archive::open(&plan.archive)?;
     let _lock = archive.lock(&plan.name)?;
     ending::interrupt()?;
     let gauges = Gauges::default();
     let mut hub = Hub {
         plan,
+        schedules,
         archive,
         gauges,
         database: None,
@@ -74,7 +77,7 @@ pub(crate) async fn serve(plan: &HubPlan) -> Result<ExitCode> {
     say(&format!(
         "{} serves; schedules: {}; documents in {}",
         plan.name,
-        plan.schedules.len(),
+        hub.schedules.len(),
         plan.archive.display()
     ));
     loop {
@@ -126,6 +129,7 @@ struct Times {
 
 struct Hub<'a> {
     plan: &'a HubPlan,
+    schedules: Vec<MeshSchedule>,
     archive: Archive,
     gauges: Gauges,
     database: Option<Database>,
@@ -156,13 +160,7 @@ impl Hub<'_> {
     async fn connect(&mut self) -> Result<()> {
         let mut database = Database::connect(&self.plan.database).await?;
         database.belongs_to(self.archive.id().as_deref()).await?;
-        let declared = self.plan.schedules.iter().map(|one| Declared {
-            name: &one.name,
-            period: one.schedule.period(),
-            max_duration: one.max_duration,
-            inventory: &one.inventory,
-        });
-        database.declare(&declared.collect::<Vec<_>>()).await?;
+        self.declare(&mut database).await?;
         if self.worker.is_none() {
             database.disown(&self.plan.name, ORPHAN_GRACE).await?;
         }
@@ -170,6 +168,40 @@ impl Hub<'_> {
         self.enqueued.clear();
         self.times.scan = None;
         self.gauges.database_up.set(1);
+        Ok(())
+    }
+
+    /// Writes which schedules and hosts there are.
+    async fn declare(&self, database: &mut Database) -> Result<()> {
+        let declared = self.schedules.iter().map(|one| Declared {
+            name: &one.name,
+            period: one.schedule.period(),
+            max_duration: one.max_duration,
+            inventory: &one.inventory,
+        });
+        database.declare(&declared.collect::<Vec<_>>()).await
+    }
+
+    /// Reads the inventories of rounds that are due anew: by their hosts rounds are kept apart.
+    async fn renew(&mut self, database: &mut Database, due: &[Due]) -> Result<()> {
+        let (mut is_changed, mut failed) = (false, None);
+        let is_due = |one: &&mut MeshSchedule| due.iter().any(|due| due.schedule == one.name);
+        for schedule in self.schedules.iter_mut().filter(is_due) {
+            match schedule.renew() {
+                Ok(changed) => is_changed |= changed,
+                Err(error) => failed = Some(error),
+            }
+        }
+        match failed {
+            Some(error) => self.complain(
+                "inventory",
+                format!("{error}; the hosts that it had before keep other rounds away"),
+            ),
+            None => drop(self.complaints.remove("inventory")),
+        }
+        if is_changed {
+            self.declare(database).await?;
+        }
         Ok(())
     }
 
@@ -390,7 +422,7 @@ impl Hub<'_> {
     /// Puts what is due into the queue.
     async fn enqueue(&mut self, database: &mut Database) -> Result<()> {
         let now = database.now().await?;
-        let newest = self.plan.schedules.iter().map(|one| Due {
+        let newest = self.schedules.iter().map(|one| Due {
             schedule: one.name.clone(),
             begin: one.schedule.begin(one.schedule.latest(now)),
         });
@@ -400,6 +432,7 @@ impl Hub<'_> {
         if due.is_empty() {
             return Ok(());
         }
+        self.renew(database, &due).await?;
         let skipped = database.enqueue(&due).await?;
         if skipped > 0 {
             self.gauges.skipped_rounds.inc_by(skipped);
@@ -441,12 +474,12 @@ impl Hub<'_> {
     /// Takes a round and begins it.
     async fn claim(&mut self, database: &mut Database) -> Result<()> {
         let asked = MonoClock.now();
-        let names = self.plan.schedules.iter().map(|one| one.name.clone());
+        let names = self.schedules.iter().map(|one| one.name.clone());
         let names: Vec<_> = names.collect();
         let Some(claim) = database.claim(&self.plan.name, &names).await? else {
             return Ok(());
         };
-        let schedules = &mut self.plan.schedules.iter();
+        let schedules = &mut self.schedules.iter();
         let Some(schedule) = schedules.find(|one| one.name == claim.schedule) else {
             bail!(
                 "bug in linerate: a claim of {} was not asked for",

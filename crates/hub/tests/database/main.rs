@@ -110,6 +110,23 @@ fn every_trial_counts_once_whatever_is_killed() {
 
 #[test]
 #[ignore = "needs the package postgresql-15"]
+fn hosts_that_an_inventory_gains_are_known_before_its_next_round() {
+    let (bench, postgres) = (Bench::new(), Postgres::start());
+    let hub = serving(&bench, &postgres, &[]);
+    let hosts = || postgres.try_sql("SELECT string_agg(name, ' ' ORDER BY name) FROM hosts");
+    await_that("the first hosts", || hosts() == Ok("a b".to_owned()));
+    let inventory = fs::read_to_string(bench.file("lab.toml")).unwrap();
+    let more = format!("{inventory}[hosts.c]\naddress = \"c\"\n");
+    fs::write(bench.file("lab.toml"), &more).unwrap();
+    await_that("the new host", || hosts() == Ok("a b c".to_owned()));
+    fs::write(bench.file("lab.toml"), "[hosts.a]\n").unwrap();
+    await_that("a word on it", || hub.said().contains("lab.toml"));
+    assert_eq!(hosts(), Ok("a b c".to_owned()));
+    assert_eq!(hub.stop(), Some(0));
+}
+
+#[test]
+#[ignore = "needs the package postgresql-15"]
 fn programs_that_start_at_once_make_one_schema() {
     let postgres = Postgres::start();
     for _ in 0..5 {
