@@ -119,6 +119,7 @@ mod tests {
             evidence: Vec::new(),
             experiment: None,
             weighed: None,
+            directions: Vec::new(),
         });
         part
     }

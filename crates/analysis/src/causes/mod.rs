@@ -222,6 +222,7 @@ impl Cause {
                 evidence: case.evidence,
                 experiment: Some(Box::new(case.experiment)),
                 weighed: None,
+                directions: Vec::new(),
             }),
         }
     }
@@ -270,6 +271,7 @@ pub(crate) fn undecided(claim: String, evidence: Vec<String>) -> Verdict {
         evidence,
         experiment: None,
         weighed: None,
+        directions: Vec::new(),
     }
 }
 

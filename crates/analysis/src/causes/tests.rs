@@ -362,6 +362,7 @@ fn the_direction_that_is_limited_speaks_for_a_run_both_ways() {
     let (verdict, _) = diagnose(&both);
     assert_eq!(verdict.limit.id(), "receiver-socket");
     assert!(verdict.claim.starts_with("Reverse: "), "{}", verdict.claim);
+    assert_eq!(verdict.directions, [Direction::Reverse]);
 }
 
 #[test]

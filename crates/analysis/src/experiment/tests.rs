@@ -41,6 +41,7 @@ fn verdict(limit: &'static str, side: Option<Side>, test: Option<ExperimentTest>
         evidence: Vec::new(),
         experiment: Some(Box::new(experiment)),
         weighed: None,
+        directions: Vec::new(),
     }
 }
 

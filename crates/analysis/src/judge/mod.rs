@@ -238,15 +238,16 @@ pub fn diagnose(run: &Run) -> (Verdict, Vec<Finding>) {
         (verdict, findings)
     });
     let each: Vec<Diagnosis> = each.collect();
-    let claims: Vec<String> = each
-        .iter()
-        .map(|(verdict, _)| verdict.claim.clone())
-        .collect();
+    let verdicts: Vec<Verdict> = each.iter().map(|(verdict, _)| verdict.clone()).collect();
     let Some((mut verdict, findings)) = strongest(each.into_iter()) else {
         return one_way(run, Direction::Forward);
     };
-    let others = claims.into_iter().filter(|claim| *claim != verdict.claim);
-    let others: Vec<String> = others.collect();
+    let limited = verdicts.iter().filter(|one| one.limit == verdict.limit);
+    let limited = limited.flat_map(|one| one.directions.clone());
+    let limited: Vec<Direction> = limited.collect();
+    verdict.directions = limited;
+    let others = verdicts.into_iter().map(|one| one.claim);
+    let others: Vec<String> = others.filter(|claim| *claim != verdict.claim).collect();
     verdict.evidence.splice(0..0, others);
     (verdict, findings)
 }

@@ -78,6 +78,7 @@ pub(super) fn nothing_left(findings: &[Finding]) -> Option<Verdict> {
         evidence: evidence.collect(),
         experiment: first.experiment.clone(),
         weighed: None,
+        directions: Vec::new(),
     })
 }
 

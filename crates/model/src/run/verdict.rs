@@ -45,35 +45,26 @@ pub struct Verdict {
     /// What probes add to it; null where none was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weighed: Option<Box<Weighed>>,
+    /// The directions that this limits, of a run in several; empty where the run has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directions: Vec<Direction>,
 }
 
 impl Verdict {
-    /// What a claim on one of several directions begins with.
-    const fn way(direction: Direction) -> &'static str {
-        match direction {
+    /// Says that it is of one direction of several, also in the claim.
+    pub fn name_direction(&mut self, direction: Direction) {
+        let way = match direction {
             Direction::Forward => "Forward: ",
             Direction::Reverse => "Reverse: ",
             Direction::Duplex => "Both ways: ",
-        }
-    }
-
-    /// Says in the claim of which direction of several it is.
-    pub fn name_direction(&mut self, direction: Direction) {
-        self.claim.insert_str(0, Self::way(direction));
-    }
-
-    /// Whether it holds for `direction`: its claim names no other one, or the claim on that one begins alike.
-    pub fn holds_for(&self, direction: Direction) -> bool {
-        let all = [Direction::Forward, Direction::Reverse, Direction::Duplex];
-        let mut ways = all.into_iter().map(Self::way);
-        let Some(own) = ways.find_map(|way| self.claim.strip_prefix(way)) else {
-            return true;
         };
-        let cause = own.split_once(':').map(|(cause, _)| cause);
-        let is_alike = |claim: &str| cause.is_some() && claim.split(':').next() == cause;
-        let said = self.evidence.iter().chain([&self.claim]);
-        let mut of_direction = said.filter_map(|claim| claim.strip_prefix(Self::way(direction)));
-        of_direction.any(|claim| claim == own || is_alike(claim))
+        self.claim.insert_str(0, way);
+        self.directions = vec![direction];
+    }
+
+    /// Whether it holds for `direction`.
+    pub fn holds_for(&self, direction: Direction) -> bool {
+        self.directions.is_empty() || self.directions.contains(&direction)
     }
 }
 

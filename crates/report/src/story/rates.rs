@@ -404,15 +404,16 @@ mod tests {
         })
     }
 
-    /// The sentence on traffic both ways of which this is said.
-    fn sentence(claim: &str, evidence: &str) -> String {
+    /// The sentence on traffic both ways, of which these are limited.
+    fn sentence(limited: &[&str]) -> String {
         let run: Run = serde_json::from_value(json!({
             "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
             "tool": {"name": "iperf3"}, "config": {},
             "trials": [trial(0, "forward"), trial(1, "reverse")],
             "verdict": {
                 "limit": "link", "limit_name": "the link's rate", "side": null, "share_ratio": null,
-                "confidence": "weak", "claim": claim, "evidence": [evidence]
+                "confidence": "weak", "claim": "Forward: The link probably limits: 90 Mbit/s.", "evidence": [],
+                "directions": limited
             }
         }))
         .unwrap();
@@ -421,20 +422,14 @@ mod tests {
 
     #[test]
     fn a_weak_limit_of_one_direction_is_said_of_that_one_and_as_weak() {
-        let one = sentence(
-            "Forward: The link probably limits: 90 Mbit/s.",
-            "Reverse: What limits at 90 Mbit/s is not known.",
-        );
+        let one = sentence(&["forward"]);
         assert_eq!(
             one.matches("link's rate limits (weak: hints only)").count(),
             1,
             "{one}"
         );
         assert!(!one.contains("both ways"), "{one}");
-        let both = sentence(
-            "Forward: The link probably limits: 90 Mbit/s.",
-            "Reverse: The link probably limits: 91 Mbit/s.",
-        );
+        let both = sentence(&["forward", "reverse"]);
         assert!(both.contains("(weak: hints only), both ways"), "{both}");
     }
 }

@@ -56,6 +56,7 @@ pub(crate) fn placed() -> Run {
         evidence: Vec::new(),
         experiment: None,
         weighed: None,
+        directions: Vec::new(),
     });
     run
 }

@@ -146,6 +146,7 @@ fn verdict(limit: Limit, side: Option<Side>, claim: &str) -> Verdict {
             "the same packets per second at half the rate",
         ))),
         weighed: None,
+        directions: Vec::new(),
     }
 }
 
@@ -539,6 +540,7 @@ pub(crate) fn latency() -> Run {
         share_ratio: None,
         experiment: None,
         weighed: None,
+        directions: Vec::new(),
         ..verdict(
             Limit::new("link", "the link's rate"),
             None,

@@ -79,6 +79,7 @@ fn part(index: u64, mbit: u64, way: Direction, repetition: u32, payload: Option<
         evidence: Vec::new(),
         experiment: None,
         weighed: None,
+        directions: Vec::new(),
     });
     let payload = payload.map_or_else(String::new, |payload| format!("payload = {payload}, "));
     let way = if way == Direction::Forward {
