@@ -1,9 +1,10 @@
 //! What moving packets cost the hosts: CPU time by core, by kind of time and by layer.
 
-use crate::profile::{ProfileEvent, ProfileScope};
+use crate::profile::{Profile, ProfileEvent, ProfileScope, STARTED_PROGRAM};
 use crate::units::{PacketCount, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What one core did over a trial, as shares of its time. What the kernel does not tell is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
@@ -140,6 +141,44 @@ pub struct ProfileCost {
     /// What is missing, and what would change that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+}
+
+/// A function's own time in a program that the test started. Names come from the profile, unchecked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StartedTime<'a> {
+    /// The function, or the file of one without a name.
+    pub function: &'a str,
+    /// The thread.
+    pub thread: &'a str,
+    /// Samples in which it was the innermost.
+    pub samples: u64,
+}
+
+impl ProfileCost {
+    /// The functions of programs that the test started, such as a device under test, by their own time, heaviest first. Soft
+    /// interrupts that borrow the time of these programs are no time of theirs. `profile` is the one that this is the cost of.
+    pub fn started_times<'a>(&self, profile: &'a Profile) -> Vec<StartedTime<'a>> {
+        let mut sums: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        for (stack, layer) in profile.stacks.iter().zip(&self.stack_layers) {
+            let mut frames = profile.frames(stack);
+            let thread = frames
+                .next()
+                .and_then(|name| name.strip_prefix(STARTED_PROGRAM));
+            if let (None, Some(thread), Some(function)) = (layer, thread, frames.next_back()) {
+                *sums.entry((function, thread)).or_default() += stack.samples;
+            }
+        }
+        let times = sums.into_iter();
+        let mut times: Vec<_> = times
+            .map(|((function, thread), samples)| StartedTime {
+                function,
+                thread,
+                samples,
+            })
+            .collect();
+        times.sort_by_key(|time| std::cmp::Reverse(time.samples));
+        times
+    }
 }
 
 /// What one layer cost.

@@ -5,7 +5,7 @@
 
 use crate::figures::{clean, float};
 use linerate_model::cost::{CostLayer, ProfileCost};
-use linerate_model::profile::{Profile, STARTED_PROGRAM};
+use linerate_model::profile::Profile;
 use std::collections::BTreeMap;
 
 /// Boxes narrower than this share are left out: on a page of 1100 pixels they have no width.
@@ -93,42 +93,6 @@ pub(crate) fn own_times(profile: &Profile, cost: &ProfileCost, most: usize) -> V
             samples,
         })
         .collect()
-}
-
-/// A function's own time in a program that the test started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StartedTime {
-    /// The function, or the file of one without a name; safe to show.
-    pub(crate) name: String,
-    /// The thread, safe to show.
-    pub(crate) thread: String,
-    /// Samples in which it was the innermost.
-    pub(crate) samples: u64,
-}
-
-/// The functions of programs that the test started, such as a device under test, by their own time, heaviest first. Soft
-/// interrupts that borrow the time of these programs are no time of theirs.
-pub(crate) fn started_times(profile: &Profile, cost: &ProfileCost) -> Vec<StartedTime> {
-    let mut sums: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    for (stack, layer) in profile.stacks.iter().zip(&cost.stack_layers) {
-        let mut frames = profile.frames(stack);
-        let thread = frames
-            .next()
-            .and_then(|name| name.strip_prefix(STARTED_PROGRAM));
-        if let (None, Some(thread), Some(name)) = (layer, thread, frames.next_back()) {
-            *sums.entry((name, thread)).or_default() += stack.samples;
-        }
-    }
-    let times = sums
-        .into_iter()
-        .map(|((name, thread), samples)| StartedTime {
-            name: clean(name),
-            thread: clean(thread),
-            samples,
-        });
-    let mut times: Vec<_> = times.collect();
-    times.sort_by_key(|time| std::cmp::Reverse(time.samples));
-    times
 }
 
 fn layers_of(cost: &ProfileCost) -> BTreeMap<&str, CostLayer> {

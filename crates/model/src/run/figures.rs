@@ -4,9 +4,10 @@ use super::{
     ConnectionOutcomes, CpuSide, Delay, ExchangeConditions, FlowsResult, Imported, LedgerEntry,
     Measured, Packets, Requests, TcpSummary, Trial, TrialOrigin, TrialWork, Turns, UnitCounts,
 };
-use crate::cost::ProfileSummary;
+use crate::cost::{ProfileCost, ProfileSide, ProfileSummary, StartedTime};
 use crate::estimate::Interval;
 use crate::one_way::{Decomposition, Ipdv, OneWay};
+use crate::profile::Profile;
 use crate::quantity::Quantity;
 use crate::sample::EndpointReport;
 use crate::spec::Side;
@@ -54,6 +55,28 @@ impl Trial {
     /// What each layer of both ends' systems cost.
     pub fn profile(&self) -> Option<&ProfileSummary> {
         self.measured()?.profile.as_ref()
+    }
+
+    /// What an end was sampled to cost, and its stacks where they were kept.
+    pub fn sampled(&self, side: Side) -> (Option<&ProfileSide>, Option<&Profile>) {
+        let of = self.profile().and_then(|profile| match side {
+            Side::Sender => profile.sender.as_ref(),
+            Side::Receiver => profile.receiver.as_ref(),
+        });
+        let raw = self.raw().iter().find(|report| report.side == side);
+        (of, raw.and_then(|report| report.profile.as_ref()))
+    }
+
+    /// Where programs that the test started spent their time, and the sample that shows it: the first end's, since both see
+    /// the same programs. `None` if there were none, or their stacks were not kept.
+    pub fn started_times(&self) -> Option<(&ProfileCost, Vec<StartedTime<'_>>)> {
+        [Side::Sender, Side::Receiver].into_iter().find_map(|side| {
+            let (Some(ProfileSide::Sampled(cost)), Some(profile)) = self.sampled(side) else {
+                return None;
+            };
+            let times = cost.started_times(profile);
+            (!times.is_empty()).then_some((cost, times))
+        })
     }
 
     /// The interval in which the rounded value of `quantity` lies.

@@ -1,7 +1,7 @@
 //! Where the CPU time of both ends went: a flame graph per end, and the functions behind it.
 
 use crate::charts::trial_name;
-use crate::figures::{Unit, float, nanos, percent};
+use crate::figures::{Unit, clean, float, nanos, percent};
 use crate::flame::{self, FlameBox};
 use crate::page::{self, heading};
 use crate::table::{Cell, Table};
@@ -53,16 +53,6 @@ fn same_machine(run: &Run) -> bool {
     matches!(boots[..], [Some(a), Some(b)] if a == b)
 }
 
-/// What an end was sampled to cost, and its stacks.
-fn sampled(trial: &Trial, side: Side) -> (Option<&ProfileSide>, Option<&Profile>) {
-    let of = trial.profile().and_then(|profile| match side {
-        Side::Sender => profile.sender.as_ref(),
-        Side::Receiver => profile.receiver.as_ref(),
-    });
-    let raw = trial.raw().iter().find(|report| report.side == side);
-    (of, raw.and_then(|report| report.profile.as_ref()))
-}
-
 fn title(what: &str, run: &Run, trial: &Trial) -> String {
     match run.trials.len() {
         1 => format!("CPU time of the {what}"),
@@ -72,14 +62,7 @@ fn title(what: &str, run: &Run, trial: &Trial) -> String {
 
 /// Functions of programs that linerate started, as the first end saw them: both see the same ones.
 fn started(run: &Run, trial: &Trial, level: u8) -> Markup {
-    let seen = [Side::Sender, Side::Receiver].into_iter().find_map(|side| {
-        let (Some(ProfileSide::Sampled(cost)), Some(profile)) = sampled(trial, side) else {
-            return None;
-        };
-        let times = flame::started_times(profile, cost);
-        (!times.is_empty()).then_some((times, cost))
-    });
-    let Some((times, cost)) = seen else {
+    let Some((cost, times)) = trial.started_times() else {
         return html! {};
     };
     let all: u64 = times.iter().map(|time| time.samples).sum();
@@ -90,8 +73,8 @@ fn started(run: &Run, trial: &Trial, level: u8) -> Markup {
             .ns_per_packet
             .map(|ns| ns / float(cost.busy_samples.max(1)));
         table.push(vec![
-            Cell::text(time.name),
-            Cell::text(time.thread),
+            Cell::text(clean(time.function)),
+            Cell::text(clean(time.thread)),
             Cell::number(Some(samples / float(all)), Unit::PERCENT),
             Cell::number(each.map(|each| each * samples), Unit::NANOS),
         ]);
@@ -111,7 +94,7 @@ fn started(run: &Run, trial: &Trial, level: u8) -> Markup {
 fn end(run: &Run, trial: &Trial, side: Side, anchor: &str, level: u8) -> Markup {
     let name = words::side(Some(side));
     let title = title(name, run, trial);
-    let (of, profile) = sampled(trial, side);
+    let (of, profile) = trial.sampled(side);
     html! {
         @match (of, profile) {
             (Some(ProfileSide::Sampled(cost)), Some(profile)) => {

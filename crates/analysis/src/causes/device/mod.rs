@@ -36,7 +36,31 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
         dropped_silently(&evidence, verdict);
     } else if let Some(cost) = Cost::from_evidence(run, &evidence, verdict) {
         cost.judge(verdict);
+    } else {
+        return;
     }
+    verdict.evidence.extend(busiest_functions(&evidence));
+}
+
+/// The functions in which the device's programs spend most of their time, in the newest trial that was sampled; `None` for a
+/// device that is the kernel's, whose time is the soft interrupts' that also send and receive.
+fn busiest_functions(evidence: &Evidence<'_>) -> Option<String> {
+    /// So many say what a program is about.
+    const MOST_FUNCTIONS: usize = 3;
+    let mut trials = evidence.trials().iter().rev();
+    let (_, times) = trials.find_map(|trial| trial.started_times())?;
+    let all = times
+        .iter()
+        .fold(0_u64, |sum, time| sum.saturating_add(time.samples));
+    let shares = times.iter().take(MOST_FUNCTIONS).map(|time| {
+        let share = Ratio::from_parts(time.samples, all).get();
+        format!("{} of it in {}", words::percent(share), time.function)
+    });
+    let shares: Vec<_> = shares.collect();
+    Some(format!(
+        "Where its programs spent their time, sampled: {}.",
+        shares.join(", ")
+    ))
 }
 
 /// The device dropped most of what was lost.
@@ -205,4 +229,90 @@ fn running_ratio(trial: &Trial) -> f64 {
 fn nanos(rate: BitRate, payload: ByteCount) -> Option<f64> {
     let frames = frame_rate(rate, payload)?.pps();
     (frames > 0.0).then(|| 1e9 / frames)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::cost::{CostLayer, ProfileCost, ProfileSide, ProfileSummary};
+    use linerate_model::profile::{
+        Profile, ProfileEvent, ProfileScope, ProfileStack, STARTED_PROGRAM,
+    };
+    use linerate_model::run::{DatagramsResult, RunKind, Tool};
+    use linerate_model::sample::EndpointReport;
+    use linerate_model::spec::Transport;
+
+    /// A device's program with two functions, and interrupts that borrow its time, beside the tester.
+    fn sampled() -> (Profile, ProfileCost) {
+        let stack = |frames: &[u32], samples| ProfileStack {
+            frames: frames.to_vec(),
+            samples,
+            user: true,
+        };
+        let names = [
+            &*format!("{STARTED_PROGRAM}pmd"),
+            "lookup",
+            "poll",
+            "net_rx_action",
+            "linerate",
+        ];
+        let profile = Profile {
+            event: ProfileEvent::CpuClock,
+            scope: ProfileScope::Host,
+            kernel: true,
+            rate_hz: 1000,
+            duration_ns: 1_000_000_000,
+            samples: 200,
+            lost: 0,
+            rest_samples: 0,
+            names: names.map(str::to_owned).to_vec(),
+            stacks: vec![
+                stack(&[0, 2, 1], 60),
+                stack(&[0, 2], 20),
+                stack(&[0, 3], 20),
+                stack(&[4, 1], 100),
+            ],
+            remarks: Vec::new(),
+        };
+        let softirq = Some(CostLayer::Softirq);
+        let cost = ProfileCost {
+            event: profile.event,
+            scope: profile.scope,
+            kernel: true,
+            busy_samples: 120,
+            idle_samples: 0,
+            other_samples: 80,
+            unplaced_samples: 0,
+            packets: None,
+            packet_kind: None,
+            ns_per_packet: None,
+            ns_per_byte: None,
+            layers: Vec::new(),
+            stack_layers: vec![None, None, softirq, Some(CostLayer::Application)],
+            remarks: Vec::new(),
+        };
+        (profile, cost)
+    }
+
+    #[test]
+    fn the_functions_of_the_devices_program_are_named_without_interrupts() {
+        let (profile, cost) = sampled();
+        let work = DatagramsResult::default();
+        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
+        let measured = trial.measured_mut().unwrap();
+        measured.profile = Some(ProfileSummary {
+            sender: Some(ProfileSide::Sampled(cost)),
+            receiver: None,
+        });
+        let mut report = EndpointReport::of_streams(Side::Sender, Vec::new());
+        report.profile = Some(profile);
+        measured.raw = vec![report];
+        let mut run = Run::new("r", RunKind::Udp, Tool::unversioned("linerate"));
+        run.trials = vec![trial];
+        let evidence = Evidence::new(&run, Direction::Forward, &[]);
+        assert_eq!(
+            busiest_functions(&evidence).unwrap(),
+            "Where its programs spent their time, sampled: 75.0 % of it in lookup, 25.0 % of it in poll."
+        );
+    }
 }
