@@ -4,7 +4,7 @@ use super::{PathStage, StageFigure};
 use crate::figures::{UNKNOWN, clean, float, nanos, percent, rate};
 use crate::words;
 use linerate_model::Ratio;
-use linerate_model::run::{DelayOf, Run, Trial};
+use linerate_model::run::{DelayOf, Place, Run, Trial};
 use linerate_model::signals as signal;
 use linerate_model::spec::Side;
 
@@ -18,7 +18,8 @@ pub(super) fn of(run: &Run, trial: &Trial, stage: PathStage) -> Vec<StageFigure>
         PathStage::SenderNic => interface(run, trial, Side::Sender),
         PathStage::Network => {
             let link = known("link", words::link(run));
-            network(trial).into_iter().chain(link).collect()
+            let all = network(trial).into_iter().chain(link);
+            all.chain(dropped_by_device(trial)).collect()
         }
         PathStage::ReceiverNic => interface(run, trial, Side::Receiver),
         PathStage::ReceiverBacklog => backlog(trial),
@@ -129,6 +130,16 @@ fn network(trial: &Trial) -> Vec<StageFigure> {
         or_unknown(name, delay.and_then(|delay| delay.p50_ns).map(time)),
         or_unknown("p99", delay.and_then(|delay| delay.p99_ns).map(time)),
     ]
+}
+
+/// What a device under test dropped, by its own places.
+fn dropped_by_device(trial: &Trial) -> impl Iterator<Item = StageFigure> {
+    let entries = trial.ledger().iter();
+    let of_device = entries.filter(|entry| entry.place == Place::Device);
+    of_device.map(|entry| {
+        let packets = super::grouped(entry.packets.get());
+        figure("dropped", clean(&format!("{packets} at {}", entry.source)))
+    })
 }
 
 fn backlog(trial: &Trial) -> Vec<StageFigure> {

@@ -48,6 +48,25 @@ linerate_model::named_enum! {
 }
 
 impl PathStage {
+    /// Places that frames pass to a device between two ports and back: they are made and counted at the interfaces.
+    const OF_DEVICE: [Self; 5] = [
+        Self::SenderApplication,
+        Self::SenderNic,
+        Self::Network,
+        Self::ReceiverNic,
+        Self::ReceiverApplication,
+    ];
+
+    /// As on the page of a device.
+    const fn name_at_device(self) -> &'static str {
+        match self {
+            Self::SenderApplication => "generator",
+            Self::Network => "device",
+            Self::ReceiverApplication => "receiver",
+            other => other.name(),
+        }
+    }
+
     /// As on the page, within the column of its host.
     pub const fn name(self) -> &'static str {
         match self {
@@ -108,6 +127,8 @@ linerate_model::named_enum! {
     pub enum PathUnit {
         /// UDP, one way.
         Datagrams = "datagrams",
+        /// Through a device between two ports.
+        Frames = "frames",
         /// Requests and responses.
         Messages = "messages",
         /// TCP.
@@ -155,6 +176,8 @@ pub struct StageFigure {
 pub struct StageFlow {
     /// Which place.
     pub stage: PathStage,
+    /// What it is called, within the column of its host.
+    pub name: &'static str,
     /// Packets that came here: sent less what was placed before. Those without a place are in it up to the receiver's
     /// application.
     pub entered: Option<u64>,
@@ -198,7 +221,7 @@ pub struct PathPicture {
     pub received: Option<u64>,
     /// On the way; of TCP what was sent again.
     pub lost: Option<u64>,
-    /// Every place, in path order.
+    /// Every place that packets pass, in path order.
     pub stages: Vec<StageFlow>,
     /// Losses without a place.
     pub unplaced: Option<Unplaced>,
@@ -213,12 +236,25 @@ impl PathPicture {
         let limiting = limit::places(run, trial);
         let unplaced = accounts.unplaced(trial.ledger());
         let mut entered = accounts.sent;
+        let is_device = run.is_of_device();
+        let has_losses = |stage: &PathStage| {
+            let mut entries = trial.ledger().iter();
+            entries.any(|entry| Some(entry.place) == stage.place())
+        };
+        let is_passed = |stage: &PathStage| {
+            !is_device || PathStage::OF_DEVICE.contains(stage) || has_losses(stage)
+        };
         let mut stages = Vec::with_capacity(PathStage::ALL.len());
-        for stage in PathStage::ALL {
+        for stage in PathStage::ALL.into_iter().filter(is_passed) {
             let loss = accounts.loss(trial, stage, unplaced.is_some());
             let placed = loss.placed();
             stages.push(StageFlow {
                 stage,
+                name: if is_device {
+                    stage.name_at_device()
+                } else {
+                    stage.name()
+                },
                 entered: match stage {
                     PathStage::ReceiverApplication => accounts.received,
                     _ => entered,
@@ -229,7 +265,6 @@ impl PathPicture {
             });
             entered = entered.map(|packets| packets.saturating_sub(placed));
         }
-        let is_device = run.is_of_device();
         let name = |side| {
             if is_device {
                 port_name(trial.direction, side).to_owned()
@@ -240,7 +275,11 @@ impl PathPicture {
         Self {
             direction: trial.direction,
             way: words::direction_in(run, trial.direction),
-            unit: accounts.unit,
+            unit: if is_device {
+                PathUnit::Frames
+            } else {
+                accounts.unit
+            },
             about: clean(&format!("Trial {}: {why}", trial_name(run, trial))),
             sender: name(Side::Sender),
             receiver: name(Side::Receiver),
@@ -259,7 +298,7 @@ impl PathPicture {
         let unit = self.unit.as_str();
         let again = match self.unit {
             PathUnit::Segments => "sent again",
-            PathUnit::Datagrams | PathUnit::Messages => "lost",
+            PathUnit::Datagrams | PathUnit::Frames | PathUnit::Messages => "lost",
         };
         match (self.sent, self.lost) {
             (Some(sent), Some(0)) => format!("{} {unit} sent, none {again}", grouped(sent)),

@@ -28,9 +28,9 @@ pub(crate) fn table(path: &PathPicture) -> Table {
             .map(|figure| format!("{}: {}", figure.name, figure.value))
             .collect();
         let name = if flow.limits {
-            format!("{} (limit)", flow.stage.name())
+            format!("{} (limit)", flow.name)
         } else {
-            flow.stage.name().to_owned()
+            flow.name.to_owned()
         };
         table.push(vec![
             Cell::text(name),

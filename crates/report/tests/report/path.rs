@@ -3,9 +3,9 @@
 use crate::runs::{bare, report, tcp};
 use linerate_model::run::{
     Confidence, DatagramsResult, Host, HostRole, LedgerEntry, Limit, Packets, Place, Run, RunKind,
-    RunStatus, Trial, Verdict,
+    RunRequest, RunStatus, Trial, TrialWork, Verdict,
 };
-use linerate_model::spec::{Direction, Side, Transport};
+use linerate_model::spec::{DatapathChoice, Direction, Pace, Side, TestSpec, Transport};
 use linerate_model::{BitRate, PacketCount, Ratio};
 use linerate_report::{Style, renderers, summary_text};
 use linerate_testkit::browser::Page;
@@ -77,6 +77,44 @@ fn a_run_without_a_count_is_drawn_as_not_known() {
     assert!(page.contains("class=\"flow unknown\""));
     assert!(page.contains("loss not known"));
     assert!(!page.contains("data-sent="));
+}
+
+#[test]
+fn frames_pass_the_ports_and_the_inside_of_a_device() {
+    let mut test = TestSpec::udp_datagrams(Pace::Unpaced);
+    test.datapath.id = DatapathChoice::PORTS.to_owned();
+    let mut run = placed();
+    run.config.asked = Some(RunRequest::Test { test });
+    let TrialWork::Datagrams(work) = &mut run.trials[0].work else {
+        unreachable!("invariant: made of datagrams");
+    };
+    work.ledger
+        .retain(|entry| entry.place == Place::ReceiverSocket);
+    work.ledger.insert(
+        0,
+        LedgerEntry {
+            place: Place::Device,
+            packets: PacketCount::new(18_000),
+            source: "rule set forward of nft".to_owned(),
+        },
+    );
+    let page = page(run);
+    for part in [
+        "data-unit=\"frames\"",
+        "38\u{202f}000 of 100\u{202f}000 frames lost",
+        "18\u{202f}000 at rule set forward of nft",
+        "port B",
+        // A place that frames do not usually pass, at which some were lost.
+        "data-stage=\"receiver-socket\"",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    for absent in ["sender-socket", "sender-qdisc", "receiver-backlog"] {
+        assert!(
+            !page.contains(&format!("data-stage=\"{absent}\"")),
+            "{absent}"
+        );
+    }
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn row(canvas: &Canvas<'_>, flow: &StageFlow, y: f64) -> Markup {
         (part(y + half, after))
         @if lost > 0 { (branch(x + after, y + half, canvas.width(Some(lost)))) }
         path.bracket d=(format!("M{} {} H{}", px(WORDS), px(y + whole - 4.0), px(WIDTH))) {}
-        (text("stage at-start", WORDS, y + 15.0, &format!("{host}{}", flow.stage.name())))
+        (text("stage at-start", WORDS, y + 15.0, &format!("{host}{}", flow.name)))
         @for (line, said) in figure_lines(flow).iter().enumerate() {
             (text("value at-start", WORDS, y + 33.0 + LINE * float(line as u64), said))
         }
@@ -138,7 +138,9 @@ fn never_offered(canvas: &Canvas<'_>, y: f64, half: f64) -> Markup {
 }
 
 fn without_place(canvas: &Canvas<'_>, fill: &str, tops: &[f64]) -> Markup {
-    let (Some(from), Some(to)) = (tops.get(1), tops.get(8)) else {
+    // From the second place to where the last begins; after that comes its end.
+    let last = canvas.path.stages.len().saturating_sub(1);
+    let (Some(from), Some(to)) = (tops.get(1), tops.get(last)) else {
         return html! {};
     };
     html! {
