@@ -6,7 +6,9 @@
 )]
 
 use linerate_archive::Store;
-use linerate_model::run::{Run, RunKind, Tool};
+use linerate_model::BitRate;
+use linerate_model::run::{ByteStreamResult, Run, RunKind, StudyPlace, Tool, Trial};
+use linerate_model::spec::{Direction, Transport};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -530,25 +532,67 @@ fn a_test_is_stopped_and_another_one_waits_for_its_end() {
     assert!(end.last().unwrap().contains("stopped"), "{end:?}");
 }
 
+/// A transfer that received so much.
+fn received(bits_per_second: u64) -> Trial {
+    let work = ByteStreamResult::default();
+    let mut trial = Trial::new(0, Transport::Tcp, Direction::Forward, work);
+    trial.received_rate = Some(BitRate::from_bps(bits_per_second));
+    trial
+}
+
+#[test]
+fn each_test_of_a_mesh_is_followed_over_its_rounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let id = |n: u64| format!("20260101-0000{n:02}-study-00000001");
+    for n in 0_u64..24 {
+        let mut round = Run::new(id(n), RunKind::Study, Tool::unversioned("linerate"));
+        round.title = Some("lab".to_owned());
+        let slow = if n < 10 { 100_000_000 } else { 70_000_000 };
+        let cells = [("a → b", slow), ("b → a", 100_000_000)];
+        let tests = cells.iter().flat_map(|(cell, level)| {
+            (1..=3).map(move |repetition| {
+                let mut test = run("part", "part");
+                test.config.place = Some(StudyPlace {
+                    cell: (*cell).to_owned(),
+                    repetition,
+                });
+                test.trials.push(received(level + n % 3 * 100_000));
+                test
+            })
+        });
+        *round.parts_mut().unwrap() = tests.collect();
+        store.add_all(&[round]).unwrap();
+    }
+    let site = Site::over(folder, &[]);
+    let page = site.get(&format!("/runs/{}", id(3)));
+    assert!(page.contains(&format!("/runs/{}/history", id(3))), "{page}");
+    let history = site.get(&format!("/runs/{}/history/document", id(3)));
+    let changed = format!(
+        "The level of 1 of 2 tests changed. a → b: One change of level in 24 runs: −30 % since {}.",
+        id(10)
+    );
+    assert!(history.contains(&changed), "{history:.3000}");
+    // Where there is nothing to follow, that is said.
+    let alone = site.store.path().to_owned();
+    Store::open(&alone)
+        .unwrap()
+        .add_all(&[run("20260101-000100-tcp-00000001", "lab")])
+        .unwrap();
+    let none = site.get("/runs/20260101-000100-tcp-00000001/history/document");
+    assert_eq!(code(&none), 404);
+    assert!(none.contains("not made of tests"), "{none}");
+}
+
 #[test]
 fn a_trend_tells_where_a_series_changed() {
-    use linerate_model::BitRate;
-    use linerate_model::run::{ByteStreamResult, Trial};
-    use linerate_model::spec::{Direction, Transport};
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
     for n in 0_u64..20 {
         let id = format!("20260101-0000{n:02}-tcp-00000001");
         let mut run = run(&id, "nightly");
-        let mut trial = Trial::new(
-            0,
-            Transport::Tcp,
-            Direction::Forward,
-            ByteStreamResult::default(),
-        );
         let level = if n < 10 { 100_000_000 } else { 90_000_000 };
-        trial.received_rate = Some(BitRate::from_bps(level + n % 3 * 100_000));
-        run.trials.push(trial);
+        run.trials.push(received(level + n % 3 * 100_000));
         store.add_all(&[run]).unwrap();
         store.tag(&id, &format!("nightly-{n}")).unwrap();
     }

@@ -17,7 +17,11 @@ use serde::Serialize;
 pub struct Trend {
     /// Which runs, in words.
     pub title: String,
-    /// Runs that can be compared, each test by itself.
+    /// Tests that were followed, drawn or not.
+    pub followed: usize,
+    /// Those of them whose level changed.
+    pub changed: usize,
+    /// What is drawn, each test by itself.
     pub series: Vec<TrendSeries>,
     /// What was left out, and what else is to be known.
     pub notes: Vec<String>,
@@ -90,25 +94,32 @@ impl TrendFigure {
     }
 }
 
+/// Most tests that the conclusion names.
+const NAMED_TESTS: usize = 3;
+
 impl Trend {
     fn conclusion(&self) -> String {
-        let all = match &self.series[..] {
-            [] => return "No runs to follow.".to_owned(),
-            [one] => return one.conclusion(),
-            all => all,
-        };
-        let changed = all.iter().filter(|series| !series.changes.is_empty());
-        let changed: Vec<_> = changed
+        match (self.followed, &self.series[..]) {
+            (0, _) => return "No runs to follow.".to_owned(),
+            (1, [one]) => return one.conclusion(),
+            _ => {}
+        }
+        let tests = counted(self.followed, "test");
+        if self.changed == 0 {
+            return format!("No change of level shown in {tests}.");
+        }
+        let changed = self.series.iter().filter(|one| !one.changes.is_empty());
+        let named = changed.take(NAMED_TESTS);
+        let mut named: Vec<_> = named
             .map(|series| format!("{}: {}", series.title, series.conclusion()))
             .collect();
-        if changed.is_empty() {
-            return format!("No change of level shown in {} tests.", all.len());
+        if self.changed > named.len() {
+            named.push(format!("{} more below.", self.changed - named.len()));
         }
         format!(
-            "The level of {} of {} tests changed. {}",
-            changed.len(),
-            all.len(),
-            changed.join(" ")
+            "The level of {} of {tests} changed. {}",
+            self.changed,
+            named.join(" ")
         )
     }
 
@@ -300,6 +311,8 @@ mod tests {
         };
         Trend {
             title: "tagged nightly*".to_owned(),
+            followed: 1,
+            changed: 1,
             series: vec![TrendSeries {
                 title: "TCP to a.example".to_owned(),
                 figure: TrendFigure::Received,
@@ -342,6 +355,7 @@ mod tests {
         other.title = "TCP to b.example".to_owned();
         other.changes.clear();
         two.series.push(other);
+        two.followed = 2;
         let text = render(&two, DocumentFormat::Text, &made).unwrap();
         let changed = "TCP to a.example: One change of level in 10 runs: −10 % since run-5.";
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -350,6 +364,7 @@ mod tests {
             "{text}"
         );
         two.series[0].changes.clear();
+        two.changed = 0;
         let text = render(&two, DocumentFormat::Text, &made).unwrap();
         assert!(
             text.contains("No change of level shown in 2 tests."),

@@ -3,6 +3,7 @@
 mod answer;
 mod assets;
 mod compare;
+mod history;
 mod run;
 mod runs;
 mod trends;
@@ -34,6 +35,8 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .route("/runs/{id}", get(run::page))
         .route("/runs/{id}/report", get(run::report))
         .route("/runs/{id}/run.json", get(run::as_json))
+        .route("/runs/{id}/history", get(history::page))
+        .route("/runs/{id}/history/document", get(history::history))
         .route("/compare", get(compare::page))
         .route("/compare/document", get(compare::comparison))
         .route("/trends", get(trends::page))

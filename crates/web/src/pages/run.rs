@@ -31,6 +31,9 @@ fn framed(site: &Site, id: &str) -> Answered {
         @if !tags.is_empty() { span { "Tags: " (clean(&tags.join(", "))) } }
         @if let Some(note) = note { span { "Note: " (clean(&note)) } }
         a href=(format!("/compare?a={}", encoded(id))) { "Compare" }
+        @if run.title.is_some() && !run.parts().is_empty() {
+            a href=(format!("{path}/history")) { "History of its tests" }
+        }
         a href=(format!("{path}/run.json")) { "Run document" }
     };
     let title = linerate_report::title(std::slice::from_ref(&run));

@@ -75,8 +75,11 @@ fn followed(site: &Site, wanted: &Wanted) -> Answered {
             "{without} runs were left out: they have no figure, or another one than most of their test."
         ));
     }
+    let changed = followed.iter().filter(|test| !test.changes.is_empty());
     let trend = Trend {
         title: title(wanted),
+        followed: followed.len(),
+        changed: changed.count(),
         series: followed,
         notes,
     };
@@ -100,17 +103,29 @@ fn by_test(kept: &[StoredRun], is_by_title: bool) -> Vec<Vec<&StoredRun>> {
 }
 
 fn one_test(site: &Site, runs: &[&StoredRun]) -> TrendSeries {
-    let (figure, points) = series(runs);
-    let values: Vec<f64> = points.iter().map(|point| point.value).collect();
-    let changes = change_points(&values, &Rules::default()).into_iter();
-    let changes = changes.map(|change| explained(site, &points, change));
+    let course = Course::of_most(runs);
+    let changes = course.changes(&Rules::default());
     let newest = runs.last().map(|kept| &kept.listed.entry);
     let name = newest.and_then(|entry| match entry {
         Entry::Run(run) => run.title.clone(),
         Entry::Broken { .. } => None,
     });
+    let name = name.unwrap_or_else(|| "Runs without a title".to_owned());
+    explained_series(site, name, course, changes)
+}
+
+/// The course of the test `name`, with what else changed at its changes.
+pub(super) fn explained_series(
+    site: &Site,
+    name: String,
+    course: Course,
+    changes: Vec<ChangePoint>,
+) -> TrendSeries {
+    let Course { figure, points } = course;
+    let changes = changes.into_iter();
+    let changes = changes.map(|change| explained(site, &points, change));
     TrendSeries {
-        title: name.unwrap_or_else(|| "Runs without a title".to_owned()),
+        title: name,
         figure,
         changes: changes.collect(),
         points,
@@ -137,41 +152,90 @@ fn title(wanted: &Wanted) -> String {
     }
 }
 
-/// The figure that most runs have, and its value in each of them.
-fn series(kept: &[&StoredRun]) -> (TrendFigure, Vec<TrendPoint>) {
-    const FIGURES: [TrendFigure; 5] = [
-        TrendFigure::Received,
-        TrendFigure::LowerBound,
-        TrendFigure::Median,
-        TrendFigure::MedianReceived,
-        TrendFigure::Frames,
-    ];
-    let all: Vec<_> = kept.iter().filter_map(|kept| point(kept)).collect();
-    let count = |figure: &TrendFigure| all.iter().filter(|(of, _)| of == figure).count();
-    // The first of several that are equally many.
-    let most = FIGURES.iter().rev().max_by_key(|figure| count(figure));
-    let figure = most.copied().unwrap_or(TrendFigure::Received);
-    let points = all.into_iter().filter(|(of, _)| *of == figure);
-    (figure, points.map(|(_, point)| point).collect())
+/// A run's value of one figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct FollowedValue {
+    pub(super) figure: TrendFigure,
+    /// In the figure's base unit; finite.
+    pub(super) value: f64,
 }
 
-fn point(kept: &StoredRun) -> Option<(TrendFigure, TrendPoint)> {
-    let Entry::Run(run) = &kept.listed.entry else {
-        return None;
-    };
-    let (figure, value) = match run.result? {
-        Figure::Received(rate) => (TrendFigure::Received, rate.as_f64()),
-        Figure::MedianReceived(rate) => (TrendFigure::MedianReceived, rate.as_f64()),
-        Figure::LowerBound(rate) => (TrendFigure::LowerBound, rate.as_f64()),
-        Figure::FrameLowerBound { rate, .. } => (TrendFigure::Frames, rate.pps()),
-        Figure::MedianNs(ns) => (TrendFigure::Median, float(ns)),
-    };
-    let point = TrendPoint {
-        id: kept.listed.id.clone(),
-        started: run.started.as_ref().map(to_the_minute),
-        value,
-    };
-    value.is_finite().then_some((figure, point))
+impl FollowedValue {
+    pub(super) fn new(figure: Figure) -> Option<Self> {
+        let (figure, value) = match figure {
+            Figure::Received(rate) => (TrendFigure::Received, rate.as_f64()),
+            Figure::MedianReceived(rate) => (TrendFigure::MedianReceived, rate.as_f64()),
+            Figure::LowerBound(rate) => (TrendFigure::LowerBound, rate.as_f64()),
+            Figure::FrameLowerBound { rate, .. } => (TrendFigure::Frames, rate.pps()),
+            Figure::MedianNs(ns) => (TrendFigure::Median, float(ns)),
+        };
+        value.is_finite().then_some(Self { figure, value })
+    }
+
+    fn of_run(kept: &StoredRun) -> Option<Self> {
+        match &kept.listed.entry {
+            Entry::Run(run) => Self::new(run.result?),
+            Entry::Broken { .. } => None,
+        }
+    }
+}
+
+/// One figure of one test, run by run, oldest first.
+pub(super) struct Course {
+    figure: TrendFigure,
+    pub(super) points: Vec<TrendPoint>,
+}
+
+impl Course {
+    pub(super) const fn new(figure: TrendFigure) -> Self {
+        Self {
+            figure,
+            points: Vec::new(),
+        }
+    }
+
+    /// The figure that most of these runs have.
+    fn of_most(runs: &[&StoredRun]) -> Self {
+        const FIGURES: [TrendFigure; 5] = [
+            TrendFigure::Received,
+            TrendFigure::LowerBound,
+            TrendFigure::Median,
+            TrendFigure::MedianReceived,
+            TrendFigure::Frames,
+        ];
+        let values = || {
+            let all = runs.iter();
+            all.filter_map(|kept| Some((*kept, FollowedValue::of_run(kept)?)))
+        };
+        let count = |figure: &TrendFigure| values().filter(|(_, of)| of.figure == *figure).count();
+        // The first of several that are equally many.
+        let most = FIGURES.iter().rev().max_by_key(|figure| count(figure));
+        let mut course = Self::new(most.copied().unwrap_or(TrendFigure::Received));
+        for (kept, value) in values() {
+            course.push(kept, value);
+        }
+        course
+    }
+
+    /// Adds the value of the next run, unless it is of another figure.
+    pub(super) fn push(&mut self, kept: &StoredRun, value: FollowedValue) {
+        let started = match &kept.listed.entry {
+            Entry::Run(run) => run.started.as_ref(),
+            Entry::Broken { .. } => None,
+        };
+        if value.figure == self.figure {
+            self.points.push(TrendPoint {
+                id: kept.listed.id.clone(),
+                started: started.map(to_the_minute),
+                value: value.value,
+            });
+        }
+    }
+
+    pub(super) fn changes(&self, rules: &Rules) -> Vec<ChangePoint> {
+        let values: Vec<f64> = self.points.iter().map(|point| point.value).collect();
+        change_points(&values, rules)
+    }
 }
 
 /// A change with what else changed between the last run before it and the first after it.
