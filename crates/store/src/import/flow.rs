@@ -205,6 +205,39 @@ impl TrafficTest {
         Ok(())
     }
 
+    /// How many of the figures are known that a log may have or not.
+    pub(super) fn figures(&self) -> usize {
+        let of_totals = |totals: &Totals| {
+            let counts = [
+                totals.datagrams,
+                totals.lost,
+                totals.arrived,
+                totals.retransmitted,
+            ];
+            let rates = [totals.bytes, totals.bps, totals.jitter];
+            counts.iter().flatten().count() + rates.iter().flatten().count()
+        };
+        let of_row = |row: &Row| {
+            let counts = [row.datagrams, row.lost, row.retransmitted];
+            let others = [row.jitter, row.cwnd, row.srtt];
+            2 + counts.iter().flatten().count() + others.iter().flatten().count()
+        };
+        let of_flow = |flow: &Flow| {
+            let totals = [&flow.sent, &flow.received].into_iter().flatten();
+            let rows = flow.sent_rows.iter().chain(flow.received_rows.iter());
+            // A log that tells no direction is read as forward.
+            usize::from(flow.direction == Direction::Reverse)
+                + totals.map(of_totals).sum::<usize>()
+                + rows.map(of_row).sum::<usize>()
+        };
+        let settings = [self.payload_bytes, self.smss_bytes]
+            .into_iter()
+            .flatten()
+            .count();
+        let flows = self.flows.iter().map(of_flow).sum::<usize>();
+        flows + settings + self.thread_load.iter().flatten().count()
+    }
+
     /// Whether the end that wrote the log sent the traffic of `direction`.
     pub(super) fn sends(&self, direction: Direction) -> bool {
         (self.view == View::Client) == (direction == Direction::Forward)

@@ -55,11 +55,19 @@ impl Shares {
     }
 
     /// What comes out of the lines where they are read this way.
-    fn counts(&self, log: &dyn Source, layers: &Layers, hints: &Hints) -> Result<Counts> {
+    pub(super) fn counts(
+        &self,
+        log: &dyn Source,
+        layers: &Layers,
+        hints: &Hints,
+    ) -> Result<Counts> {
         let mut readers = self.readers(&log.name(), hints)?;
         let mut lines = layers.open(log)?;
         let mut counts = Counts::default();
         let mut count = |test: ParsedTest| {
+            if let ParsedTest::Traffic(test) = &test {
+                counts.figures += test.figures();
+            }
             let is_whole = match test {
                 ParsedTest::Skipped(_) | ParsedTest::Refused(_) => false,
                 ParsedTest::Latency(test) => test.doubts.is_empty(),
@@ -78,11 +86,13 @@ impl Shares {
 
 /// Tests of a log.
 #[derive(Default)]
-struct Counts {
+pub(super) struct Counts {
     /// Those without a word against them.
-    whole: usize,
+    pub(super) whole: usize,
     /// Those that are cut off, failed, or contradict themselves.
-    faults: usize,
+    pub(super) faults: usize,
+    /// What is known of traffic, in all tests.
+    pub(super) figures: usize,
 }
 
 /// Readers of the lines of one log, by whose lines they read; `None` is of all that have no reader of their own.

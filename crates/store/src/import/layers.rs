@@ -198,6 +198,8 @@ pub(super) struct Signs {
     counts: Vec<usize>,
     /// Its first line that is not blank, shortened.
     first: String,
+    /// Characters of its longest line.
+    widest: usize,
     /// A tool that is not read, but in whose words it is.
     other_tool: Option<&'static str>,
 }
@@ -208,6 +210,7 @@ impl Signs {
             file: file.to_owned(),
             counts: vec![0; ALL.len()],
             first: String::new(),
+            widest: 0,
             other_tool: None,
         }
     }
@@ -216,10 +219,16 @@ impl Signs {
         if self.first.is_empty() {
             self.first = text.trim().chars().take(60).collect();
         }
+        self.widest = self.widest.max(text.chars().count());
         self.other_tool = self.other_tool.or_else(|| other_tools::name(text));
         for (count, sign) in self.counts.iter_mut().zip(signs(text)) {
             *count += sign;
         }
+    }
+
+    /// Characters of the longest line.
+    pub(super) const fn widest(&self) -> usize {
+        self.widest
     }
 
     /// Signs of the format that has most.

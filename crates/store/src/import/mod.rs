@@ -52,6 +52,7 @@ mod test_builder;
 mod text;
 mod warnings;
 mod witness;
+mod wrapped;
 mod zperf;
 
 #[cfg(test)]
@@ -83,6 +84,7 @@ use linerate_model::spec::Transport;
 use linerate_model::{BitRate, Quantity};
 use std::ops::ControlFlow;
 use warnings::Warnings;
+use wrapped::Unwrapped;
 
 /// A log format of another tool.
 pub struct LogFormat {
@@ -247,7 +249,18 @@ fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(
         Some(enclosure) => enclosure.explain(error),
         None => error,
     };
-    read_below(log, &layers, &signs, hints, gathered).map_err(explain)
+    let Some(unwrapped) = wrapped::unwrap(log, &layers, &signs, &hints)? else {
+        return read_below(log, &layers, &signs, hints, gathered).map_err(explain);
+    };
+    gathered.warn(format!(
+        "{}: a mail seems to have wrapped its lines at {} columns; they were joined",
+        log.name(),
+        unwrapped.width
+    ));
+    let Unwrapped {
+        log, layers, signs, ..
+    } = &unwrapped;
+    read_below(log, layers, signs, hints, gathered).map_err(explain)
 }
 
 /// Adds the tests of the lines of one log that are below its layers, and have these signs.

@@ -39,6 +39,8 @@ pub(super) static FORMAT: LogFormat = LogFormat {
     begins: |line| {
         const WORDS: &[&str] = &[
             "Client connecting to ",
+            "Sending ",
+            "Receiving ",
             "Server listening on ",
             "TCP window size:",
             "UDP buffer size:",

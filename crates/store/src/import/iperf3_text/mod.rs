@@ -39,6 +39,9 @@ pub(super) static FORMAT: LogFormat = LogFormat {
             "[ ID]",
             "- - - - - - - - - -",
             "iperf Done.",
+            "CPU Utilization: ",
+            "Starting Test: ",
+            "Test Complete. Summary Results:",
             "iperf3: error - ",
         ];
         first_of(line, WORDS)
