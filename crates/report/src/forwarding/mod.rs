@@ -375,6 +375,7 @@ pub(crate) fn outcome(run: &Run) -> Vec<String> {
         all.extend(limited_by(&rows));
     } else if rows.iter().any(|row| !row.found.goals.is_empty()) {
         all.push("no load was found that it forwards within the goals".to_owned());
+        all.extend(limited_by(&rows));
     }
     all.extend(methods::outcome(&rows, unit));
     if all.is_empty() {

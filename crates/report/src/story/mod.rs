@@ -51,7 +51,7 @@ pub(crate) fn story(runs: &[Run]) -> Story {
     {
         let figures = crate::forwarding::figures(run).into_iter();
         return Story {
-            sentence: opened(&crate::forwarding::outcome(run).join("; ")) + ".",
+            sentence: crate::charts::capital(&crate::forwarding::outcome(run).join("; ")) + ".",
             figures: figures.take(MAX_FIGURES).collect(),
             paths: paths(&leaves, &rates),
             with_result: Vec::new(),
