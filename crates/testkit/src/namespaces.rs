@@ -17,7 +17,7 @@
 //! Arguments and output are libtest's. Cases count as ignored: they run with `--ignored` or
 //! `--include-ignored` only. One at a time, but for those that [`Cases::at_once`] names; each on a thread of its own.
 
-use linerate_model::Clock;
+use linerate_model::{Clock, MonoInstant};
 use linerate_sys::clock::MonoClock;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -175,6 +175,7 @@ enum Outcome {
 /// A case under way, on a thread of its own, because a case may change its thread's network.
 struct RunningCase {
     name: &'static str,
+    started: MonoInstant,
     thread: io::Result<JoinHandle<()>>,
 }
 
@@ -183,6 +184,7 @@ impl RunningCase {
         let thread = Builder::new().name(case.name.to_owned()).spawn(case.run);
         Self {
             name: case.name,
+            started: MonoClock.now(),
             thread,
         }
     }
@@ -228,7 +230,7 @@ impl Tally {
 
     /// Waits for the end of a case, and says how it went.
     fn end(&mut self, case: RunningCase, out: &mut impl Write) -> io::Result<()> {
-        let name = case.name;
+        let RunningCase { name, started, .. } = case;
         write!(out, "test {name} ... ")?;
         out.flush()?;
         match case.outcome() {
@@ -242,7 +244,9 @@ impl Tally {
             }
             Outcome::Passed => {
                 self.passed += 1;
-                writeln!(out, "ok")
+                // As libtest does with `--report-time`.
+                let took = MonoClock.now().saturating_since(started).as_secs_f64();
+                writeln!(out, "ok <{took:.3}s>")
             }
         }
     }
@@ -321,7 +325,8 @@ mod tests {
         };
         let (good, text) = answer_of(cases, &["--ignored"], Ok(()));
         assert!(good);
-        let lines: Vec<_> = text.lines().filter(|line| line.ends_with("ok")).collect();
+        let passed = text.lines().filter_map(|line| line.split_once(" <"));
+        let lines: Vec<_> = passed.map(|(line, _)| line).collect();
         assert_eq!(
             lines,
             [
