@@ -104,6 +104,7 @@ fn frames_pass_the_ports_and_the_inside_of_a_device() {
         "38\u{202f}000 of 100\u{202f}000 frames lost",
         "18\u{202f}000 at rule set forward of nft",
         "port B",
+        "pps",
         // A place that frames do not usually pass, at which some were lost.
         "data-stage=\"receiver-socket\"",
     ] {
