@@ -65,16 +65,13 @@ fn busiest_functions(evidence: &Evidence<'_>) -> Option<String> {
 
 /// The device dropped most of what was lost.
 fn dropped(placed: &LossPlaces, evidence: &Evidence<'_>, verdict: &mut Verdict) {
-    let claim = format!(
+    verdict.claim = format!(
         "The device under test limits: it dropped {} by its own counters, first at its {}.",
         placed.figure(&[Place::Device]),
         placed.source(Place::Device)
     );
-    let before = std::mem::replace(&mut verdict.claim, claim);
     if verdict.limit.is_unknown() {
         verdict.evidence.clear();
-    } else {
-        verdict.evidence.insert(0, before);
     }
     let cores = evidence.mean(|trial| Some(device_cores(trial)).filter(|cores| *cores > 0.0));
     if let Some(cores) = cores {
