@@ -216,7 +216,7 @@ impl WindowRate {
         rate > self.most * ALLOWED
     }
 
-    /// Both in words, the larger where it says more: `1.02 Gbit/s at the mean RTT, 2.10 Gbit/s at the smallest`.
+    /// Both in words, the larger where it says more: `1.02 Gbit/s at the mean RTT, 2.1 Gbit/s at the smallest`.
     pub(crate) fn describe(self) -> String {
         let [usual, most] = [self.usual, self.most].map(BitRate::from_f64);
         if usual == most {

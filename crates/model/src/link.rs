@@ -39,7 +39,7 @@ impl Default for EmulatedLink {
 }
 
 impl fmt::Display for EmulatedLink {
-    /// `10.00 Mbit/s (L1), 20ms one way, queue of 128 KiB`; what it does not change is left out.
+    /// `10 Mbit/s (L1), 20ms one way, queue of 128 KiB`; what it does not change is left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rate = self.rate.map(|rate| format!("{rate} (L1)"));
         let delay = (!self.delay.is_zero()).then(|| format!("{:?} one way", self.delay));
@@ -62,14 +62,14 @@ mod tests {
             rate: Some(BitRate::from_bps(10_000_000)),
             ..EmulatedLink::default()
         };
-        assert_eq!(line.to_string(), "10.00 Mbit/s (L1), queue of 128 KiB");
+        assert_eq!(line.to_string(), "10 Mbit/s (L1), queue of 128 KiB");
         let path = EmulatedLink {
             delay: Duration::from_millis(20),
             ..line
         };
         assert_eq!(
             path.to_string(),
-            "10.00 Mbit/s (L1), 20ms one way, queue of 128 KiB"
+            "10 Mbit/s (L1), 20ms one way, queue of 128 KiB"
         );
         let wire = EmulatedLink::default();
         assert_eq!(wire.to_string(), "no rate and no delay");

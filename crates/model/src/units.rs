@@ -259,6 +259,11 @@ impl PacketCount {
         self.0
     }
 
+    /// From a bound of a count; negative and NaN become zero.
+    pub fn from_f64(packets: f64) -> Self {
+        Self(BitRate::from_f64(packets).0)
+    }
+
     /// Counts `packets` more; stays at the largest count there is.
     pub const fn grow(&mut self, packets: u64) {
         self.0 = self.0.saturating_add(packets);
@@ -366,14 +371,7 @@ impl From<Ratio> for f64 {
 
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = self.0 * 100.0;
-        if percent == 0.0 || percent >= 10.0 {
-            write!(f, "{percent:.1} %")
-        } else if percent >= 0.1 {
-            write!(f, "{percent:.2} %")
-        } else {
-            write!(f, "{percent:.4} %")
-        }
+        write!(f, "{} %", significant(self.0 * 100.0, 3))
     }
 }
 
@@ -551,21 +549,27 @@ fn prefixed(text: &str, base: f64) -> Option<f64> {
     Some(value * base.powi(power)).filter(|v| *v < 1e19)
 }
 
-/// Writes three significant digits and an SI prefix.
+/// As many significant digits as asked for and all digits before the point, without zeros at the end of a fraction.
+pub fn significant(value: f64, digits: i32) -> String {
+    let magnitude = value.abs().max(1e-9).log10().floor();
+    let decimals = (0..=12_u8).find(|d| magnitude + f64::from(*d) >= f64::from(digits - 1));
+    let text = format!("{value:.*}", usize::from(decimals.unwrap_or(12)));
+    if !text.contains('.') {
+        return text;
+    }
+    let short = text.trim_end_matches('0').trim_end_matches('.');
+    if short == "-0" { "0" } else { short }.to_owned()
+}
+
+/// Writes four significant digits, which tell bounds 0.5 % apart from each other, and an SI prefix.
 fn si(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let (scaled, prefix) = match value.abs() {
-        v if v >= 999.5e9 => (value / 1e12, "T"),
-        v if v >= 999.5e6 => (value / 1e9, "G"),
-        v if v >= 999.5e3 => (value / 1e6, "M"),
-        v if v >= 999.5 => (value / 1e3, "k"),
-        _ => (value, ""),
-    };
-    let decimals = match scaled.abs() {
-        _ if prefix.is_empty() => 0,
-        v if v >= 99.95 => 1,
-        _ => 2,
-    };
-    write!(f, "{scaled:.decimals$} {prefix}")
+    const DIGITS: i32 = 4;
+    const STEPS: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
+    // What so many digits round up to a whole unit is one: 999.96 kbit/s would read 1000.
+    let least = 1.0 - 0.5 * 10_f64.powi(-DIGITS);
+    let fits = STEPS.into_iter().find(|step| value.abs() >= step.0 * least);
+    let (unit, prefix) = fits.unwrap_or((1.0, ""));
+    write!(f, "{} {prefix}", significant(value / unit, DIGITS))
 }
 
 #[cfg(test)]
@@ -678,9 +682,9 @@ mod tests {
     #[test]
     fn quantities_print_with_units() {
         assert_eq!(BitRate::from_bps(95_640_686).to_string(), "95.64 Mbit/s");
-        assert_eq!(BitRate::from_bps(941_000_000).to_string(), "941.0 Mbit/s");
+        assert_eq!(BitRate::from_bps(941_000_000).to_string(), "941 Mbit/s");
         assert_eq!(ByteCount::new(1536).to_string(), "1.50 KiB");
-        assert_eq!(Ratio::clamped(0.001).to_string(), "0.10 %");
+        assert_eq!(Ratio::clamped(0.001).to_string(), "0.1 %");
         assert_eq!(Quantile(Ratio::clamped(0.999)).to_string(), "p99.9");
     }
 }

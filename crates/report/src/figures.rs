@@ -22,14 +22,7 @@ pub fn significant(value: f64, digits: i32) -> String {
     if !value.is_finite() {
         return UNKNOWN.to_owned();
     }
-    let magnitude = value.abs().max(1e-9).log10().floor();
-    let decimals = (0..=12_u8).find(|d| magnitude + f64::from(*d) >= f64::from(digits - 1));
-    let text = format!("{value:.*}", usize::from(decimals.unwrap_or(12)));
-    if text.contains('.') {
-        let short = text.trim_end_matches('0').trim_end_matches('.');
-        return if short == "-0" { "0" } else { short }.to_owned();
-    }
-    text
+    linerate_model::units::significant(value, digits)
 }
 
 /// The upper of the middle values, 1 without any: one that is far off does not choose a unit.
@@ -156,7 +149,7 @@ impl Unit {
 
 /// A rate in the unit that suits it.
 pub fn rate(rate: BitRate) -> String {
-    Unit::pick(RATES, rate.as_f64(), SIGNIFICANT).show(rate.as_f64())
+    rate.to_string()
 }
 
 /// A time in nanoseconds, in the unit that suits it, three significant digits.
@@ -168,7 +161,7 @@ pub fn nanos(nanos: f64) -> String {
 
 /// A share in percent, three significant digits.
 pub fn percent(ratio: Ratio) -> String {
-    format!("{} %", significant(ratio.get() * 100.0, 3))
+    ratio.to_string()
 }
 
 /// A size in bytes, in the IEC unit that suits it.

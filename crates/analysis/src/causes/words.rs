@@ -9,7 +9,7 @@ pub(super) fn rate(bps: f64) -> String {
     BitRate::from_f64(bps).to_string()
 }
 
-/// `82.0 %`; of more than the whole too: `101.8 %`.
+/// `82 %`; of more than the whole too: `101.8 %`.
 pub(super) fn percent(share: f64) -> String {
     if share > 1.0 {
         return format!("{:.1} %", share * 100.0);
@@ -43,7 +43,7 @@ pub(super) fn were(n: u64, thing: &str) -> String {
     }
 }
 
-/// `95.64 Mbit/s`, or `64.30 Mbit/s to 89.10 Mbit/s`.
+/// `95.64 Mbit/s`, or `64.3 Mbit/s to 89.1 Mbit/s`.
 pub(super) fn rates(from: f64, to: f64) -> String {
     let (from, to) = (rate(from), rate(to));
     if from == to {

@@ -300,7 +300,7 @@ mod tests {
             text.push_str(&section.paper.finish());
         }
         assert!(text.contains("server: sifive_u on QEMU 7.2.22"), "{text}");
-        assert!(text.contains("link           10.00 Mbit/s (L1)"), "{text}");
+        assert!(text.contains("link           10 Mbit/s (L1)"), "{text}");
         let both = summaries_text(&[run.clone(), run], 80, Style::Plain);
         assert_eq!(both.matches("the emulator's").count(), 2, "{both}");
     }

@@ -206,7 +206,7 @@ mod tests {
         };
         assert_eq!(
             agent_event(&event),
-            "10.79.1.1:40002 iperf2: received 1100 bytes in 1.000 s, 8.80 kbit/s, 11 datagrams, 1 of 12 lost, 0 reordered, 0 twice"
+            "10.79.1.1:40002 iperf2: received 1100 bytes in 1.000 s, 8.8 kbit/s, 11 datagrams, 1 of 12 lost, 0 reordered, 0 twice"
         );
     }
 

@@ -198,7 +198,7 @@ fn a_sender_beyond_its_rate_spoils_the_trial() {
     assert_eq!(
         beyond.reasons,
         [
-            "the sender sent 1.16 Mbit/s where 579.2 kbit/s was intended: it does not keep to this rate; intend more than it sends, or another size"
+            "the sender sent 1.158 Mbit/s where 579.2 kbit/s was intended: it does not keep to this rate; intend more than it sends, or another size"
         ]
     );
     assert!(at(offered * 9 / 10, 100).valid);

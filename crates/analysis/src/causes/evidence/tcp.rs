@@ -34,7 +34,7 @@ pub(in crate::causes) fn window_share(evidence: &Evidence<'_>) -> Option<f64> {
     })
 }
 
-/// `TCP's time: receiver's window 61.0 %, application 30.2 %.`; the parts above one percent.
+/// `TCP's time: receiver's window 61 %, application 30.2 %.`; the parts above one percent.
 pub(in crate::causes) fn time_told(evidence: &Evidence<'_>) -> Option<String> {
     let mut parts: Vec<(f64, &str)> = TcpWait::ALL
         .into_iter()
@@ -100,7 +100,7 @@ impl Others {
             .filter(|others| others.share >= HOUSEKEEPING)
     }
 
-    /// `other traffic was 52.0 % of what the receiver's interface took`.
+    /// `other traffic was 52 % of what the receiver's interface took`.
     pub(in crate::causes) fn describe(self) -> String {
         let did = match self.side {
             Side::Sender => "the sender's interface sent",

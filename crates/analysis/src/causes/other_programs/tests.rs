@@ -219,7 +219,6 @@ fn what_programs_of_low_priority_used_stands_beside_what_the_host_used() {
     let run = run("tcp", &json!({}), &[niced_build(&json!({}))]);
     let evidence = Evidence::new(&run, Direction::Forward, &[]);
     let figures = Cpu::of_side(&evidence, Side::Sender).unwrap().figures();
-    let host =
-        "The sender's host used 36.0 % of its CPU, and programs of low priority another 62.0 %.";
+    let host = "The sender's host used 36 % of its CPU, and programs of low priority another 62 %.";
     assert!(figures.contains(&host.to_owned()), "{figures:?}");
 }

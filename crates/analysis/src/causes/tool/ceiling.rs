@@ -102,7 +102,7 @@ mod tests {
         assert!(
             verdict
                 .claim
-                .starts_with("Limited by linerate on this host: 2.00 Gbit/s were sent, 95.2 %"),
+                .starts_with("Limited by linerate on this host: 2 Gbit/s were sent, 95.2 %"),
             "{}",
             verdict.claim
         );

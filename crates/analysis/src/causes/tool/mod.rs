@@ -24,7 +24,7 @@ pub(crate) static CAUSE: Cause = Cause {
 
 fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if evidence.is_latency() {
-        return clear("request/response keeps one message in flight");
+        return clear(evidence.of_messages());
     }
     let Some(offered) = evidence.highest_rate(|trial| trial.offered_load) else {
         return not_recorded(&[Need::OfferedLoad]);

@@ -34,7 +34,7 @@ fn loss_that_even_datagrams_are_spared_is_not_loss_at_any_load() {
     assert!(!is_open(&run));
     let said = describe(&run, &run.trials[0]).unwrap();
     assert!(
-        said.contains("TCP lost 1.00 % of its segments and datagrams at an even rate 0 of 20000"),
+        said.contains("TCP lost 1 % of its segments and datagrams at an even rate 0 of 20000"),
         "{said}"
     );
     assert!(

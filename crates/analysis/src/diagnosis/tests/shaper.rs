@@ -72,12 +72,12 @@ fn a_shaper_that_drops_below_its_rate_is_not_said_to_keep_it() {
         own_shaper::CAUSE.weighed(&weighed).claim
     };
     assert!(
-        said(285.0).contains("to keep its rate of 300.0 Mbit/s"),
+        said(285.0).contains("to keep its rate of 300 Mbit/s"),
         "{}",
         said(285.0)
     );
     assert!(
-        said(178.2).contains("no room for, below its rate of 300.0 Mbit/s"),
+        said(178.2).contains("no room for, below its rate of 300 Mbit/s"),
         "{}",
         said(178.2)
     );

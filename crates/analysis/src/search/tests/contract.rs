@@ -311,7 +311,7 @@ fn a_goal_that_is_not_reached_says_how_far_the_search_came_and_why_no_further() 
             ..config(1)
         };
         let said = shortfall(kind.id(), high, "hard");
-        assert!(said.contains("no load below 200.0 Mbit/s"), "{said}");
+        assert!(said.contains("no load below 200 Mbit/s"), "{said}");
         assert!(said.contains("--min"), "{said}");
         let search = kind.start(config(1)).unwrap();
         let said = search.goals()[0].shortfall.clone().unwrap();

@@ -242,7 +242,7 @@ fn loss_at_every_load_ends_the_strict_goals_soon_and_leaves_the_others_alone() {
         assert!(
             run.notes
                 .iter()
-                .any(|note| note.starts_with("loss goal 0.0 %: out of reach")),
+                .any(|note| note.starts_with("loss goal 0 %: out of reach")),
             "{seed}"
         );
     }

@@ -101,11 +101,11 @@ fn a_test_beyond_the_servers_limits_is_refused_with_what_to_use() {
         ),
         (
             short.clone().with_pace(Pace::Unpaced),
-            "set a rate of at most 1.00 Mbit/s",
+            "set a rate of at most 1 Mbit/s",
         ),
         (
             short.with_pace(Pace::At(BitRate::from_bps(2_000_000))),
-            "at most 1.00 Mbit/s",
+            "at most 1 Mbit/s",
         ),
     ] {
         let mut server = server_with(ServerConfig {
