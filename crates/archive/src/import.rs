@@ -489,10 +489,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 }
 
 fn no_log(path: &Path, error: &io::Error) -> ImportError {
-    ImportError::Unreadable {
-        file: path.display().to_string(),
-        reason: error.to_string(),
-    }
+    ImportError::unreadable(&path.display().to_string(), error)
 }
 
 /// A log of a file, which is read when it is needed, or of a pipe or the standard input, which is read now.

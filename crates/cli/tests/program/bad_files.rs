@@ -56,7 +56,7 @@ fn a_text_that_is_no_log() {
 fn a_log_that_is_not_there_and_a_folder_without_one() {
     let place = Place::new();
     let ended = place.run(&["import", "missing.log"]);
-    ended.failed(3, &["cannot read", "missing.log", "give a log file"]);
+    ended.failed(3, &["cannot read", "missing.log", "check the path"]);
     std::fs::create_dir(place.file("empty")).unwrap();
     place
         .run(&["import", "empty"])

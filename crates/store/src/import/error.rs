@@ -1,6 +1,7 @@
 //! Why a log, or one test of it, could not be imported.
 
 use super::ALL;
+use crate::store::more_files;
 
 /// What an import gives.
 pub(super) type Result<T, E = ImportError> = std::result::Result<T, E>;
@@ -110,12 +111,14 @@ pub enum ImportError {
         count: usize,
     },
     /// The system did not give it.
-    #[error("cannot read {file}: {reason}; give a log file that this user may read")]
+    #[error("cannot read {file}: {reason}; {hint}")]
     Unreadable {
         /// The file.
         file: String,
         /// What the system said.
         reason: String,
+        /// What to do.
+        hint: &'static str,
     },
     /// A file of another kind than text, known by its first bytes.
     #[error("{file} is {what}, not a text log; {remedy}")]
@@ -145,7 +148,7 @@ pub enum ImportError {
     },
     /// A test without figures.
     #[error(
-        "{file}: the test that begins at line {line} failed ({reason}) and has no figures; remove that test from the log"
+        "{file}: the test that begins at line {line} failed and has no figures ({reason}); repeat it, and give its new log"
     )]
     Failed {
         /// The file.
@@ -153,6 +156,16 @@ pub enum ImportError {
         /// Line at which the test begins, from 1.
         line: usize,
         /// What the tool said.
+        reason: String,
+    },
+    /// A test that is left out, and nothing beside it.
+    #[error("{file}: the test that begins at line {line} was left out: {reason}")]
+    LeftOut {
+        /// The file.
+        file: String,
+        /// Line at which the test begins, from 1.
+        line: usize,
+        /// Why, and what to do.
         reason: String,
     },
     /// A document inside an object of another program.
@@ -266,10 +279,15 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    pub(super) fn unreadable(file: &str, error: &std::io::Error) -> Self {
+    /// A file that the system did not give.
+    pub fn unreadable(file: &str, error: &std::io::Error) -> Self {
         Self::Unreadable {
             file: file.to_owned(),
             reason: error.to_string(),
+            hint: match error.kind() {
+                std::io::ErrorKind::NotFound => "check the path",
+                _ => more_files(error).unwrap_or("give a log file that this user may read"),
+            },
         }
     }
 

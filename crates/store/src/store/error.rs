@@ -171,15 +171,20 @@ impl StoreError {
 /// `ENFILE` and `EMFILE`, for which the standard library has no kind.
 const OUT_OF_DESCRIPTORS: [i32; 2] = [23, 24];
 
+/// What to do where the process may open no more files; `None` of another error.
+pub(crate) fn more_files(error: &io::Error) -> Option<&'static str> {
+    let number = error.raw_os_error()?;
+    OUT_OF_DESCRIPTORS
+        .contains(&number)
+        .then_some("raise the limit of open files (`ulimit -n`)")
+}
+
 /// What to do about an error of the operating system.
 fn remedy(error: &io::Error) -> &'static str {
+    if let Some(remedy) = more_files(error) {
+        return remedy;
+    }
     match error.kind() {
-        _ if error
-            .raw_os_error()
-            .is_some_and(|number| OUT_OF_DESCRIPTORS.contains(&number)) =>
-        {
-            "raise the limit of open files (`ulimit -n`)"
-        }
         io::ErrorKind::InvalidInput => "give a run, or a file that holds one",
         io::ErrorKind::InvalidFilename => "a name of the path is too long: choose a shorter one",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

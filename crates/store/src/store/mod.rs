@@ -28,6 +28,7 @@ mod tests;
 
 pub use batch::{Batch, Stored};
 pub use error::StoreError;
+pub(crate) use error::more_files;
 pub use read::{is_document, run_from_document};
 pub use write::RunWriter;
 
