@@ -33,7 +33,9 @@ impl DelayFigures {
     /// The delay, with what it timed.
     pub(super) fn delay(&self, of: DelayOf) -> Delay {
         let nanos = |figure: Option<Rounded>| whole((figure?.value * 1e9).round());
-        let mean = |figure: Option<Rounded>| figure.map(|figure| figure.value * 1e9);
+        // To a femtosecond: 11.530 us is no 11529.999… ns.
+        let mean =
+            |figure: Option<Rounded>| figure.map(|figure| (figure.value * 1e15).round() / 1e6);
         Delay {
             of,
             min_ns: nanos(self.min),

@@ -97,7 +97,7 @@ fn names(tests: &[Merged]) -> Names {
 
 fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
     group.sort_by_cached_key(trial::intended_load);
-    let mut trials: Vec<_> = group.iter().flat_map(trial::trials).collect();
+    let mut trials = trial::all(&group);
     let mut notes = payload::fill(&mut trials, &group);
     for (index, trial) in (0..).zip(&mut trials) {
         trial.index = index;
@@ -254,11 +254,11 @@ fn latency_run(test: LatencyTest) -> Run {
             .unwrap_or_else(|| "?".to_owned())
     };
     let transport = test.transport;
-    let is_open = test
-        .trials
-        .iter()
-        .any(|trial| matches!(trial.work, TrialWork::OpenLoop(_)));
-    let what = if is_open { "under load" } else { "ping-pong" };
+    let what = match test.trials.first().map(|trial| &trial.work) {
+        Some(TrialWork::OpenLoop(_)) => "under load",
+        Some(TrialWork::Connections(_)) => "connections",
+        _ => "ping-pong",
+    };
     let title = format!(
         "{transport} {what} {} ↔ {}, {}",
         name(HostRole::Client),

@@ -16,6 +16,21 @@ pub(super) fn trials(test: &Merged) -> Vec<Trial> {
     test.flows.iter().map(|flow| trial(test, flow)).collect()
 }
 
+/// The trials of all tests of a run, which say of those that ended early that they did; of a test alone its run says it.
+pub(super) fn all(group: &[Merged]) -> Vec<Trial> {
+    let of_test = |test: &Merged| {
+        let mut trials = trials(test);
+        let early = test.main.interrupted.as_ref().filter(|_| group.len() > 1);
+        if let Some(reason) = early {
+            for trial in &mut trials {
+                trial.reasons.push(format!("ended early: {reason}"));
+            }
+        }
+        trials
+    };
+    group.iter().flat_map(of_test).collect()
+}
+
 fn trial(test: &Merged, flow: &Flow) -> Trial {
     let main = &test.main;
     let work: TrialWork = match main.transport {
@@ -23,7 +38,7 @@ fn trial(test: &Merged, flow: &Flow) -> Trial {
             let received = flow.received.as_ref();
             let jitter = received.and_then(|row| row.jitter.as_ref());
             DatagramsResult {
-                rtp_jitter_ns: jitter.and_then(|seconds| whole(seconds.value * 1e9)),
+                rtp_jitter_ns: jitter.and_then(|seconds| whole((seconds.value * 1e9).round())),
                 ..DatagramsResult::default()
             }
             .into()
@@ -50,9 +65,6 @@ fn trial(test: &Merged, flow: &Flow) -> Trial {
         .extend(main.notes.iter().chain(server).cloned());
     trial.reasons.extend(joined(flow));
     super::dedup(&mut trial.reasons);
-    if let Some(reason) = &main.interrupted {
-        trial.reasons.push(format!("ended early: {reason}"));
-    }
     trial
 }
 
@@ -72,10 +84,17 @@ pub(super) fn intended_load(test: &Merged) -> Option<BitRate> {
     trials(test).first().and_then(|trial| trial.intended_load)
 }
 
-/// The file's name without folders and without its endings: `256M.client.log` is `256M`.
+/// The file's name without folders and without its endings, which are words: `256M.client.log` is `256M`, and
+/// `iperf3-3.16.log` is `iperf3-3.16`.
 pub(super) fn stem(file: &str) -> &str {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    name.split('.').next().unwrap_or(name)
+    let mut name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    while let Some((rest, ending)) = name.rsplit_once('.')
+        && !rest.is_empty()
+        && ending.chars().all(|c| c.is_ascii_alphabetic())
+    {
+        name = rest;
+    }
+    name
 }
 
 fn intended(trial: &mut Trial, test: &Merged, flow: &Flow) {
@@ -230,6 +249,12 @@ fn doubtful(trial: &mut Trial, flow: &Flow) {
 /// is in neither count.
 fn tail(trial: &mut Trial, sent: u64, total: u64, seen_lost: u64, lost: u64) {
     if seen_lost >= lost {
+        return;
+    }
+    if total == 0 {
+        trial.reasons.push(format!(
+            "the receiver counted none of the {sent} datagrams sent"
+        ));
         return;
     }
     let between = |scale: f64| Interval::new(exact(seen_lost) / scale, exact(lost) / scale);
