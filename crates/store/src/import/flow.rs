@@ -47,6 +47,8 @@ pub struct Skipped {
     pub origin: Origin,
     /// Why it is left out.
     pub reason: String,
+    /// The tool itself said so of its failure, or stopped.
+    pub has_failed: bool,
 }
 
 /// Where in the files a test comes from.

@@ -3,6 +3,11 @@
 use super::test_builder::TestBuilder;
 use super::{Command, Intended, Rounded, TrafficTest, View, command, whole};
 use linerate_model::spec::Transport;
+use linerate_model::units::significant;
+
+/// Why a test over SCTP is left out.
+pub(super) const SCTP: &str =
+    "it went over SCTP, which linerate does not read: repeat it over TCP or UDP";
 
 /// What to say of a test with `-O`.
 pub(super) const OMITTED: &str = "the omitted start of the test is not counted";
@@ -19,6 +24,19 @@ pub(super) fn intended(command: &Command, transport: Transport) -> Option<Intend
         label: typed.to_owned(),
         bps: (bps > 0.0).then(|| Rounded::exact(bps)),
     })
+}
+
+/// Whether a command line asks for SCTP.
+pub(super) fn is_sctp(command: &Command) -> bool {
+    command.has('\0', "sctp")
+}
+
+/// Says of a test over several paths that it was.
+pub(super) fn note_multipath(test: &mut TestBuilder) {
+    let command = test.command.as_ref();
+    if command.is_some_and(|command| command.has('m', "mptcp")) {
+        test.note("over Multipath TCP: what several paths carried together");
+    }
 }
 
 /// The payload that `-l` asks for; sizes count in steps of 1024.
@@ -38,9 +56,9 @@ pub(super) fn add_cpu(test: &mut TestBuilder, own: Option<f64>, other: Option<f6
     if minor(test).is_some_and(|minor| minor < 16) {
         test.thread_load = [own, other].map(|percent| percent.map(|percent| percent / 100.0));
     } else if let (Some(own), Some(other)) = (own, other) {
+        let [own, other] = [own, other].map(|percent| significant(percent, 3));
         test.note(format!(
-            "all threads of iperf3 together took {own:.0} % of a core at the client and {other:.0} % \
-             at the server"
+            "all threads of iperf3 together took {own} % of a core at the client and {other} % at the server"
         ));
     }
 }

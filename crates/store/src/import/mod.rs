@@ -315,12 +315,14 @@ impl<'a, 'g> TestsOfLog<'a, 'g> {
 
     fn add(&mut self, test: ParsedTest) {
         match test {
-            ParsedTest::Skipped(Skipped { origin, reason }) => {
-                return self.leave_out(&origin, &reason, "");
-            }
+            ParsedTest::Skipped(skipped) => return self.leave_out(skipped),
             ParsedTest::Traffic(test) if test.flows.is_empty() => {
-                let reason = test.interrupted.as_deref().unwrap_or("no figures");
-                return self.leave_out(&test.origin, reason, "it failed");
+                let reason = test.interrupted.unwrap_or_else(|| "no figures".to_owned());
+                return self.leave_out(Skipped {
+                    origin: test.origin,
+                    reason,
+                    has_failed: true,
+                });
             }
             ParsedTest::Refused(error) => self.gathered.refuse(match self.enclosure {
                 Some(enclosure) => enclosure.explain(error),
@@ -332,19 +334,21 @@ impl<'a, 'g> TestsOfLog<'a, 'g> {
         self.has_others = true;
     }
 
-    fn leave_out(&mut self, origin: &Origin, reason: &str, what: &str) {
-        let reason = shortened(reason);
-        let Origin { file, line } = origin;
-        let why = match what {
-            "" => reason.clone(),
-            what => format!("{what} ({reason})"),
+    fn leave_out(&mut self, skipped: Skipped) {
+        let Origin { file, line } = skipped.origin;
+        let reason = shortened(&skipped.reason);
+        let is_plain = !skipped.has_failed || reason.contains("failed");
+        let why = if is_plain {
+            reason.clone()
+        } else {
+            format!("it failed ({reason})")
         };
         self.left_out
             .push(format!("{file}: test at line {line} was left out: {why}"));
-        self.failed.get_or_insert_with(|| ImportError::Failed {
-            file: file.clone(),
-            line: *line,
-            reason,
+        self.failed.get_or_insert(if skipped.has_failed {
+            ImportError::Failed { file, line, reason }
+        } else {
+            ImportError::LeftOut { file, line, reason }
         });
     }
 

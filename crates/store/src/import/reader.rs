@@ -235,6 +235,7 @@ impl Log {
                     line,
                 },
                 reason: failure.text,
+                has_failed: true,
             })
         })
     }

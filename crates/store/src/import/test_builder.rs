@@ -211,6 +211,7 @@ impl TestBuilder {
         ParsedTest::Skipped(Skipped {
             origin: self.test.origin,
             reason: reason.into(),
+            has_failed: false,
         })
     }
 

@@ -74,7 +74,9 @@ impl<'d> Reader<'d> {
         test.smss_bytes = start
             .count("tcp_mss")
             .or_else(|| start.count("tcp_mss_default"));
-        test.interrupted.clone_from(&document.error);
+        let error = document.error.as_deref();
+        test.interrupted =
+            error.map(|said| said.strip_prefix("error - ").unwrap_or(said).to_owned());
         if let Some(title) = &document.title {
             test.note(format!("titled \"{title}\""));
         }
@@ -316,6 +318,11 @@ impl reader::Draft for Reader<'_> {
     }
 
     fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
+        if self.settings.string("protocol").as_deref() == Some("SCTP") {
+            tests.push(self.test.skipped(iperf3::SCTP));
+            return Ok(());
+        }
+        iperf3::note_multipath(&mut self.test);
         if !self.is_empty || self.document.error.is_none() {
             self.flow(Direction::Forward)?;
             self.flow(Direction::Reverse)?;

@@ -24,6 +24,8 @@ pub(super) struct Draft {
     inner: Option<Box<Self>>,
     /// The server sends: what lines without a role tag are about.
     is_reverse: bool,
+    /// Why it is left out.
+    left_out: Option<&'static str>,
     /// The heading of the intervals.
     columns: String,
     /// iperf3 3.1 and before: the rate's column is `Bandwidth`.
@@ -81,6 +83,8 @@ impl Draft {
         let mut test =
             TestBuilder::at(origin, &FORMAT, view, transport).of_version(log.version.clone());
         let is_reverse = view == View::Client && asks('R', "reverse");
+        let is_sctp = command.as_ref().is_some_and(iperf3::is_sctp);
+        let left_out = is_sctp.then_some(iperf3::SCTP);
         test.command = command;
         test.coverage = Coverage::Whole;
         Self {
@@ -88,6 +92,7 @@ impl Draft {
             is_inner: false,
             inner: None,
             is_reverse,
+            left_out,
             columns: String::new(),
             is_old: false,
             phase: Phase::Intervals,
@@ -355,6 +360,9 @@ impl Draft {
         if test.contains("protocol: UDP") {
             self.test.transport = Transport::Udp;
         }
+        if test.contains("protocol: SCTP") {
+            self.left_out = Some(iperf3::SCTP);
+        }
     }
 
     /// The direction of lines without a role tag.
@@ -572,6 +580,10 @@ impl reader::Draft for Draft {
     }
 
     fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
+        if let Some(reason) = self.left_out {
+            tests.push(self.test.skipped(reason));
+            return Ok(());
+        }
         self.end_inner()?;
         self.settle_ahead()?;
         tests.append(&mut self.told);
@@ -590,6 +602,7 @@ impl reader::Draft for Draft {
         test.payload_bytes = test.payload_bytes.or(asked);
         let [own, other] = self.cpu;
         iperf3::add_cpu(&mut test, own, other);
+        iperf3::note_multipath(&mut test);
         tests.push(test.traffic());
         Ok(())
     }
@@ -609,7 +622,8 @@ pub(super) fn end(line: &str) -> Option<&str> {
         .split_once("iperf3: ")
         .map_or(line, |(_, reason)| reason);
     let is_end = BEGINS.iter().any(|end| reason.starts_with(end)) && reason != line;
-    (is_end || ENDS.iter().any(|end| reason.contains(end))).then_some(reason)
+    let said = reason.strip_prefix("error - ").unwrap_or(reason);
+    (is_end || ENDS.iter().any(|end| reason.contains(end))).then_some(said)
 }
 
 /// Reads a line of figures; `None` for one of the omitted start.

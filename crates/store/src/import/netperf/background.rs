@@ -49,6 +49,7 @@ impl Waiting {
             ParsedTest::Skipped(Skipped {
                 origin,
                 reason: NO_TABLE.to_owned(),
+                has_failed: false,
             })
         })
     }

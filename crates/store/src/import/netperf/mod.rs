@@ -169,6 +169,7 @@ impl Grammar for Netperf {
             log.tests.push(ParsedTest::Skipped(Skipped {
                 origin: log.origin(),
                 reason: line.to_owned(),
+                has_failed: true,
             }));
             return Ok(Step::Taken);
         } else {
