@@ -60,6 +60,12 @@ impl Command {
         None
     }
 
+    /// The words behind the tool's name, without what the shell does with the output.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        let words = self.line.split_whitespace().skip(1);
+        words.take_while(|word| !word.contains(['|', '>', '<', '&', ';']))
+    }
+
     /// Whether a switch is given: `-R`, also among others (`-uR`), or `--reverse`.
     pub(super) fn has(&self, short: char, long: &str) -> bool {
         self.line.split_whitespace().skip(1).any(|word| {

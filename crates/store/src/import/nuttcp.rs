@@ -207,6 +207,10 @@ impl Output {
     fn new(log: &mut Log) -> Self {
         let mut test = TestBuilder::new(log, &FORMAT, View::Client, Transport::Tcp);
         test.command = log.command.take();
+        // Its options have their values attached.
+        let words = test.command.iter().flat_map(Command::words);
+        let host = words.filter(|word| !word.starts_with('-')).last();
+        test.peer = host.map(str::to_owned);
         Self {
             test,
             rows: Intervals::default(),

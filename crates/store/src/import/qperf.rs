@@ -178,6 +178,12 @@ impl Output {
     fn new(log: &Log, name: &str) -> Self {
         let mut test = TestBuilder::new(log, &FORMAT, View::Client, Transport::Tcp);
         test.command.clone_from(&log.command);
+        let first = test
+            .command
+            .as_ref()
+            .and_then(|command| command.words().next());
+        let host = first.filter(|word| !word.starts_with('-'));
+        test.peer = host.map(str::to_owned);
         Self {
             test,
             name: name.to_owned(),
