@@ -33,6 +33,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ("Local Send Calls", "LOCAL_SEND_CALLS"),
     ("Local Send Size", "LOCAL_SEND_SIZE"),
     ("Local Send Throughput", "LOCAL_SEND_THROUGHPUT"),
+    ("Local Transport Retransmissions", "LOCAL_TRANSPORT_RETRANS"),
     ("Maximum Latency Microseconds", "MAX_LATENCY"),
     ("Mean Latency Microseconds", "MEAN_LATENCY"),
     ("Minimum Latency Microseconds", "MIN_LATENCY"),
@@ -42,6 +43,10 @@ const HEADINGS: &[(&str, &str)] = &[
     ("Remote Recv Throughput", "REMOTE_RECV_THROUGHPUT"),
     ("Remote Send Size", "REMOTE_SEND_SIZE"),
     ("Remote Send Throughput", "REMOTE_SEND_THROUGHPUT"),
+    (
+        "Remote Transport Retransmissions",
+        "REMOTE_TRANSPORT_RETRANS",
+    ),
     ("Request Size Bytes", "REQUEST_SIZE"),
     ("Stddev Latency Microseconds", "STDDEV_LATENCY"),
     ("Throughput", "THROUGHPUT"),
@@ -347,6 +352,10 @@ impl Output {
             bytes: counted(out),
             ..totals(sent.scaled(unit), out, None)
         });
+        if let Some(again) = keys.count(&format!("{end}_TRANSPORT_RETRANS")) {
+            let sent = flow.sent.get_or_insert_with(|| Totals::over(seconds));
+            sent.retransmitted = Some(again);
+        }
         if self.test.transport == Transport::Udp && out.is_none() {
             let key = format!("{end}_SEND_THROUGHPUT");
             let untold = || untold("how much was sent, so the loss is unknown", &key);
