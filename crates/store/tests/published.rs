@@ -251,7 +251,7 @@ fn neither_the_window_nor_the_link_limits_the_boards_tcp() {
         };
         let verdict = explained(runs.iter().find(of).unwrap());
         assert_eq!(verdict.limit.id(), "unknown", "{verdict:?}");
-        let link = format!("{share} of the link's 1.00 Gbit/s");
+        let link = format!("{share} of the link's 1 Gbit/s");
         for said in ["Not the congestion window", windows, &link, "a busy host"] {
             assert!(verdict.claim.contains(said), "{said}: {}", verdict.claim);
         }

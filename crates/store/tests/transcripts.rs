@@ -473,7 +473,7 @@ fn parallel_streams_of_iperf2_are_summed_and_the_tail_is_not_forgotten() {
         trial
             .reasons
             .iter()
-            .any(|reason| reason.contains("1 datagrams arrived out of order"))
+            .any(|reason| reason.contains("1 datagram arrived out of order"))
     );
 }
 

@@ -53,7 +53,8 @@ pub(super) fn remark(rest: &str) -> Option<String> {
     match what.trim() {
         "received out-of-order" => Some(late(count)),
         "received on wrong quintuple" => Some(format!(
-            "{count} datagrams came from another address or port than those of the test"
+            "{} came from another address or port than those of the test",
+            datagrams(count)
         )),
         _ => None,
     }
@@ -61,7 +62,17 @@ pub(super) fn remark(rest: &str) -> Option<String> {
 
 /// What to say about datagrams that came late or twice.
 pub(super) fn late(count: u64) -> String {
-    format!("{count} datagrams arrived out of order or twice: the tool does not tell which")
+    format!(
+        "{} arrived out of order or twice: the tool does not tell which",
+        datagrams(count)
+    )
+}
+
+fn datagrams(count: u64) -> String {
+    match count {
+        1 => "1 datagram".to_owned(),
+        _ => format!("{count} datagrams"),
+    }
 }
 
 /// Splits a line; a prefix before the tag (time stamp, title) is skipped.
@@ -357,7 +368,7 @@ mod tests {
         else {
             panic!("no tag");
         };
-        assert!(remark(rest).unwrap().starts_with("1 datagrams"));
+        assert!(remark(rest).unwrap().starts_with("1 datagram arrived"));
         assert!(matches!(kind("[ ID] Interval"), Kind::Other));
         assert!(matches!(
             kind("[  3] Sent 893 datagrams"),

@@ -51,6 +51,30 @@ const ALL: &[Tool] = &[
         lines: &[&["Requests/sec:"], &["Thread Stats", "Avg", "Stdev"]],
     },
     Tool {
+        name: "speedtest-cli",
+        lines: &[&["Retrieving speedtest.net"], &["Testing download speed"]],
+    },
+    Tool {
+        name: "mtr",
+        lines: &[&["Loss%", "Snt", "Wrst"]],
+    },
+    Tool {
+        name: "Wget",
+        lines: &[&["HTTP request sent, awaiting response"], &["100%[=", "/s"]],
+    },
+    Tool {
+        name: "curl",
+        lines: &[&["% Total", "% Received", "% Xferd"]],
+    },
+    Tool {
+        name: "Python's print of a dictionary (`json.dumps` makes JSON of it)",
+        lines: &[&["{'start':", "'connected':"]],
+    },
+    Tool {
+        name: "a logger that wrote a JSON document as one quoted text (undo its quotes)",
+        lines: &[&["{\\\"start\\\":", "\\\"connected\\\":"]],
+    },
+    Tool {
         name: "crusader",
         lines: &[&["Connected to server", "crusader"]],
     },
@@ -85,6 +109,15 @@ mod tests {
             (
                 "  ######################## NIC statistics for port 0  ########################",
                 Some("testpmd"),
+            ),
+            ("Testing download speed........", Some("speedtest-cli")),
+            (
+                "HOST: gw1                         Loss%   Snt   Last   Avg  Best  Wrst StDev",
+                Some("mtr"),
+            ),
+            (
+                "msg=\"{\\\"start\\\": {\\\"connected\\\": []}}\"",
+                Some("a logger that wrote a JSON document as one quoted text (undo its quotes)"),
             ),
             ("Dear reader,", None),
         ] {

@@ -392,10 +392,12 @@ impl Side<'_> {
         let gaps = gaps(self.rows, totals.seconds, coverage);
         // Of others the summary does not tell the bytes: those of UDP's sender tell nothing of the receiver.
         let is_told = totals.bytes.is_some() || totals.bps.is_some();
-        let found: Vec<_> = gaps
-            .iter()
-            .map(|(from, to)| format!("{from:.2} to {to:.2} s"))
-            .collect();
+        // A moment that the digits do not show is no time without an interval.
+        let shown = gaps.iter().filter_map(|(from, to)| {
+            let (from, to) = (format!("{from:.2}"), format!("{to:.2}"));
+            (from != to).then(|| format!("{from} to {to} s"))
+        });
+        let found: Vec<_> = shown.collect();
         if is_told && !found.is_empty() {
             let name = &self.name;
             self.notes.push(format!(
@@ -407,7 +409,7 @@ impl Side<'_> {
                 "bytes and rate are unknown, since only intervals have them and there is none from";
             self.tell(ALONE, &found);
         }
-        !self.rows.is_empty() && found.is_empty()
+        !self.rows.is_empty() && gaps.is_empty()
     }
 
     /// The summary against the sum of the intervals.

@@ -229,3 +229,216 @@ fn a_stream_whose_announcement_was_wrapped_goes_the_same_way() {
         assert_eq!(log(wrapped), whole, "{wrapped:?}");
     }
 }
+
+/// What is said of a log that cannot be imported.
+#[track_caller]
+fn refusal(text: &str) -> String {
+    import(&[("a.log".to_owned(), text.as_bytes().to_vec())])
+        .unwrap_err()
+        .to_string()
+}
+
+/// A client's log in which this stands before the first stream.
+fn client(before: &str) -> String {
+    format!(
+        "{before}Connecting to host 10.0.0.2, port 5201\n\
+         [  5] local 10.0.0.1 port 42774 connected to 10.0.0.2 port 5201\n\
+         [ ID] Interval           Transfer     Bitrate\n\
+         [  5]   0.00-1.00   sec  88.0 MBytes   738 Mbits/sec                  \n\
+         - - - - - - - - - - - - - - - - - - - - - - - - -\n\
+         [ ID] Interval           Transfer     Bitrate\n\
+         [  5]   0.00-1.00   sec  88.0 MBytes   738 Mbits/sec                  sender\n\
+         [  5]   0.00-1.01   sec  88.0 MBytes   731 Mbits/sec                  receiver\n\niperf Done.\n"
+    )
+}
+
+#[test]
+fn a_test_over_sctp_is_none_over_tcp() {
+    let told = "Starting Test: protocol: SCTP, 1 streams, 65536 byte blocks, omitting 0 seconds, 1 second test, tos 0\n";
+    let mut value: serde_json::Value = serde_json::from_str(&document("1")).unwrap();
+    value["start"]["test_start"]["protocol"] = "SCTP".into();
+    let mut announced = client("");
+    announced.insert_str(announced.find("[ ID]").unwrap(), told);
+    let asked = client("$ iperf3 -c 10.0.0.2 --sctp\n");
+    for text in [announced, asked.clone(), value.to_string()] {
+        let said = refusal(&text);
+        assert!(said.contains("went over SCTP"), "{said}");
+    }
+    let Imported { runs, warnings, .. } = imported(&format!("{asked}{}", client("$ \n")));
+    assert_eq!(rates(&runs), [731_000_000]);
+    assert!(warnings.join("; ").contains("SCTP"), "{warnings:?}");
+}
+
+#[test]
+fn a_test_over_several_paths_says_so() {
+    let notes = |options: &str| {
+        let log = client(&format!("$ iperf3 -c 10.0.0.2{options}\n"));
+        imported(&log).runs.remove(0).trials[0].reasons.join("; ")
+    };
+    assert!(notes(" -m").contains("Multipath TCP"));
+    assert!(!notes(" -M 1400").contains("Multipath TCP"));
+}
+
+#[test]
+fn a_prompt_of_windows_is_no_markdown() {
+    let said = refusal(
+        "C:\\> ntttcp.exe -s -m 8,*,10.0.0.4\nCopyright Version 5.39\nThread  Time(s) Throughput(KB/s) Avg B / Compl\n",
+    );
+    assert!(said.contains("is output of NTttcp for Windows"), "{said}");
+    assert!(!said.contains("Markdown"), "{said}");
+}
+
+#[test]
+fn a_tool_that_failed_says_why_and_what_to_do() {
+    let said =
+        refusal("$ iperf3 -c b\niperf3: error - unable to connect to server: Connection refused\n");
+    assert!(
+        said.contains("(unable to connect to server: Connection refused); repeat it"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_early_end_is_said_once_with_its_reason() {
+    let (start, _) = client("")
+        .split_once("- - -")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .unwrap();
+    let run = imported(&format!(
+        "{start}iperf3: error - control socket has closed unexpectedly\n"
+    ))
+    .runs
+    .remove(0);
+    let said = [run.notes, run.trials[0].reasons.clone()].concat();
+    let of_end = said.iter().filter(|note| note.contains("ended early"));
+    let of_end: Vec<_> = of_end.collect();
+    assert_eq!(
+        of_end,
+        ["a test was ended early: control socket has closed unexpectedly"]
+    );
+}
+
+#[test]
+fn a_title_has_the_files_name_without_its_endings_alone() {
+    for (file, name) in [
+        ("logs/iperf3-3.16-wifi.client.log", "iperf3-3.16-wifi"),
+        ("10.0.0.2.txt", "10.0.0.2"),
+        (".log", ".log"),
+    ] {
+        let logs = [(file.to_owned(), client("").into_bytes())];
+        let title = import(&logs).unwrap().runs.remove(0).title.unwrap();
+        assert!(title.ends_with(&format!(", {name}")), "{title}");
+    }
+}
+
+#[test]
+fn the_host_of_a_command_line_is_the_peer() {
+    for (text, title) in [
+        (
+            "$ nuttcp -u -R200m -T10 10.0.0.2 | tee log\n  216.2891 MB /  10.00 sec =  181.4365 Mbps 99 %TX 3 %RX 22784 / 244264 drop/pkt 9.33 %loss\n",
+            "UDP ? → 10.0.0.2, a",
+        ),
+        (
+            "$ qperf 2001:db8::1 tcp_lat\ntcp_lat:\n    latency  =  13.5 us\n",
+            "TCP ping-pong ? ↔ 2001:db8::1, a",
+        ),
+    ] {
+        let run = imported(text).runs.remove(0);
+        assert_eq!(run.title.as_deref(), Some(title));
+    }
+}
+
+#[test]
+fn connections_of_a_request_each_are_no_ping_pong() {
+    let run = imported(
+        "$ netperf -H 10.0.0.2 -t TCP_CRR\n\
+         MIGRATED TCP Connect/Request/Response TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 10.0.0.2 () port 0 AF_INET\n\
+         Local /Remote\n\
+         Socket Size   Request  Resp.   Elapsed  Trans.\n\
+         Send   Recv   Size     Size    Time     Rate         \n\
+         bytes  Bytes  bytes    bytes   secs.    per sec   \n\n\
+         16384  131072 1        1       10.00    4810.82   \n16384  131072\n",
+    )
+    .runs
+    .remove(0);
+    assert_eq!(
+        run.title.as_deref(),
+        Some("TCP connections ? ↔ 10.0.0.2, a")
+    );
+    let rate = run.trials[0].received_packet_rate().unwrap().pps();
+    assert!((rate - 4810.82).abs() < 1e-9, "{rate}");
+}
+
+#[test]
+fn a_file_that_no_descriptor_is_left_for_names_the_limit() {
+    let error = std::io::Error::from_raw_os_error(24);
+    let said = linerate_store::import::ImportError::unreadable("a.log", &error).to_string();
+    assert!(
+        said.starts_with("cannot read a.log: ") && said.ends_with("(`ulimit -n`)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_jitter_of_any_digits_is_kept() {
+    for (text, nanos) in [("0.090", 90_000), ("0.238", 238_000), ("1.501", 1_501_000)] {
+        let run = imported(&format!(
+            "Client connecting to 10.0.0.2, UDP port 5001\n\
+             [  3] local 10.0.0.1 port 53423 connected with 10.0.0.2 port 5001\n\
+             [ ID] Interval       Transfer     Bandwidth\n\
+             [  3]  0.0-10.0 sec  1.25 MBytes  1.05 Mbits/sec\n\
+             [  3] Sent 893 datagrams\n\
+             [  3] Server Report:\n\
+             [  3]  0.0-10.0 sec  1.25 MBytes  1.05 Mbits/sec   {text} ms    0/  893 (0%)\n"
+        ))
+        .runs
+        .remove(0);
+        assert_eq!(run.trials[0].rtp_jitter_ns(), Some(nanos), "{text}");
+    }
+    let document = imported(include_str!(
+        "../fixtures/formats/iperf3-3.12-udp.client.json"
+    ));
+    assert_eq!(document.runs[0].trials[0].rtp_jitter_ns(), Some(13_460));
+}
+
+#[test]
+fn what_netperf_sent_again_is_the_senders() {
+    let log = |direction: &str, again: &str| {
+        let run = imported(&format!(
+            "$ netperf -H 10.0.0.2 -t omni -l 10 -- -d {direction} -o protocol,direction,elapsed_time,throughput\n\
+             OMNI Send TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 10.0.0.2 () port 0 AF_INET : demo\n\
+             Protocol,Direction,Elapsed Time (sec),Throughput,Throughput Units,Local Transport Retransmissions\n\
+             TCP,{direction},10.00,941.35,10^6bits/s,{again}\n"
+        ))
+        .runs
+        .remove(0);
+        assert_eq!(bps(run.trials[0].received_rate), 941_350_000);
+        let tcp = run.trials[0].tcp();
+        tcp.and_then(|tcp| tcp.retransmitted_segments)
+    };
+    assert_eq!(log("Send", "15"), Some(15));
+    assert_eq!(log("Send", "-1"), None);
+    assert_eq!(log("Receive", "15"), None);
+}
+
+#[test]
+fn what_never_arrived_is_lost_and_not_on_its_way() {
+    let run = imported(
+        "Connecting to host 10.0.0.2, port 5201\n\
+         Reverse mode, remote host 10.0.0.2 is sending\n\
+         [  5] local 192.168.1.5 port 42774 connected to 10.0.0.2 port 5201\n\
+         [ ID] Interval           Transfer     Bitrate         Jitter    Lost/Total Datagrams\n\
+         [  5]   0.00-1.00   sec  0.00 Bytes  0.00 bits/sec  0.000 ms  0/0 (0%)  \n\
+         - - - - - - - - - - - - - - - - - - - - - - - - -\n\
+         [ ID] Interval           Transfer     Bitrate         Jitter    Lost/Total Datagrams\n\
+         [  5]   0.00-1.04   sec   130 KBytes  1.02 Mbits/sec  0.000 ms  0/92 (0%)  sender\n\
+         [  5]   0.00-1.00   sec  0.00 Bytes  0.00 bits/sec  0.000 ms  0/0 (0%)  receiver\n\niperf Done.\n",
+    )
+    .runs
+    .remove(0);
+    let trial = &run.trials[0];
+    assert_eq!(trial.packets().unwrap().lost.unwrap().get(), 92);
+    assert_eq!(trial.rounding(linerate_model::Quantity::LossRatio), None);
+    let said = trial.reasons.join("; ");
+    assert!(said.contains("none of the 92 datagrams"), "{said}");
+}

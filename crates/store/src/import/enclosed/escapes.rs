@@ -14,13 +14,21 @@ const SIGNS: &str = "[]_*#>~`+-|().!{}<&";
 
 fn is_in(line: &str) -> bool {
     let mut rest = line;
-    while let Some((_, after)) = rest.split_once('\\') {
-        if after.starts_with(|c| SIGNS.contains(c)) {
+    while let Some((before, after)) = rest.split_once('\\') {
+        if after.starts_with(|c| SIGNS.contains(c)) && !is_drive(before) {
             return true;
         }
         rest = after.strip_prefix('\\').unwrap_or(after);
     }
     false
+}
+
+/// Whether a backslash behind this is that of a drive: `C:\>` is a prompt of Windows.
+fn is_drive(before: &str) -> bool {
+    let mut letters = before.chars().rev();
+    letters.next() == Some(':')
+        && letters.next().is_some_and(|c| c.is_ascii_alphabetic())
+        && letters.next().is_none_or(|c| !c.is_alphanumeric())
 }
 
 #[derive(Default)]
@@ -67,5 +75,6 @@ mod tests {
             ["[  5]   0.00-1.00 sec", "- - -", "C:\\iperf\\x"]
         );
         assert!(is_in("\\[  5\\]") && !is_in("C:\\iperf3\\n") && !is_in("a\\\\"));
+        assert!(!is_in("C:\\> ntttcp.exe -s") && is_in("see:\\[1\\]"));
     }
 }
