@@ -120,7 +120,7 @@ pub fn listing_json(listed: &[StoredRun]) -> Result<String> {
                 Some(Figure::LowerBound(rate)) => bound = Some(rate),
                 Some(Figure::FrameLowerBound { rate, .. }) => frames = Some(rate),
                 Some(Figure::MedianNs(ns)) => median = Some(ns),
-                Some(Figure::MedianReceived(_)) | None => {}
+                Some(Figure::MeanNs(_) | Figure::MedianReceived(_)) | None => {}
             }
             json!({
                 "id": kept.listed.id, "kind": run.kind, "status": run.status, "title": run.title,

@@ -78,6 +78,8 @@ pub enum Figure {
     },
     /// Smallest median of a latency run's trials, nanoseconds of what they timed.
     MedianNs(u64),
+    /// Smallest mean of a latency run's trials where none has a median, nanoseconds of what they timed.
+    MeanNs(f64),
     /// Median over the tests that a study or mesh is made of, of the received rate of each, L4 payload.
     MedianReceived(BitRate),
     /// Highest received rate of the valid trials, L4 payload.

@@ -69,6 +69,7 @@ pub fn listed_figure(run: &Summary) -> String {
         Some(Figure::LowerBound(bound)) => format!("≥ {}", rate(bound)),
         Some(Figure::FrameLowerBound { frame, rate }) => format!("≥ {rate}, {} B", frame.get()),
         Some(Figure::MedianNs(ns)) => format!("p50 {}", nanos(float(ns))),
+        Some(Figure::MeanNs(ns)) => format!("mean {}", nanos(ns)),
         None => String::new(),
     }
 }
@@ -127,6 +128,13 @@ mod tests {
         for line in listing_text(&listed, 50, Style::Plain).lines() {
             assert!(line.chars().count() <= 50, "{line}");
         }
+    }
+
+    #[test]
+    fn round_trips_without_a_median_are_listed_by_their_mean() {
+        let entry = run("TCP ping-pong", Some(Figure::MeanNs(41_134.0)));
+        let text = listing_text(&[kept("a", entry)], 80, Style::Plain);
+        assert!(text.contains("mean 41.1 µs"), "{text}");
     }
 
     #[test]

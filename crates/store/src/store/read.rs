@@ -167,6 +167,8 @@ struct TrialHead {
 struct DelayHead {
     #[serde(default)]
     p50_ns: Option<u64>,
+    #[serde(default)]
+    mean_ns: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -187,6 +189,7 @@ struct Elements<T> {
     count: usize,
     received: Option<BitRate>,
     median_ns: Option<u64>,
+    mean_ns: Option<f64>,
     /// Of parts, the best rate of each that has one.
     rates: Vec<BitRate>,
     of: PhantomData<T>,
@@ -198,6 +201,7 @@ impl<T> Default for Elements<T> {
             count: 0,
             received: None,
             median_ns: None,
+            mean_ns: None,
             rates: Vec::new(),
             of: PhantomData,
         }
@@ -221,8 +225,12 @@ impl Element for TrialHead {
             return;
         }
         all.received = all.received.max(self.received_bps);
-        let median = self.delay.and_then(|delay| delay.p50_ns);
-        all.median_ns = [all.median_ns, median].into_iter().flatten().min();
+        let Some(delay) = self.delay else {
+            return;
+        };
+        all.median_ns = [all.median_ns, delay.p50_ns].into_iter().flatten().min();
+        let means = [all.mean_ns, delay.mean_ns].into_iter().flatten();
+        all.mean_ns = means.min_by(f64::total_cmp);
     }
 }
 
@@ -277,7 +285,10 @@ impl Head {
             RunKind::Saturate if !self.goals.is_empty() => {
                 self.goals[0].lower_bound_bps.map(Figure::LowerBound)
             }
-            RunKind::Latency => self.trials.median_ns.map(Figure::MedianNs),
+            RunKind::Latency => {
+                let median = self.trials.median_ns.map(Figure::MedianNs);
+                median.or_else(|| self.trials.mean_ns.map(Figure::MeanNs))
+            }
             RunKind::Switch => {
                 let first = self.forwarding.first()?;
                 Some(Figure::FrameLowerBound {

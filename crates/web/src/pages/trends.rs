@@ -168,6 +168,8 @@ impl FollowedValue {
             Figure::LowerBound(rate) => (TrendFigure::LowerBound, rate.as_f64()),
             Figure::FrameLowerBound { rate, .. } => (TrendFigure::Frames, rate.pps()),
             Figure::MedianNs(ns) => (TrendFigure::Median, float(ns)),
+            // A mean is no point of a line of medians.
+            Figure::MeanNs(_) => return None,
         };
         value.is_finite().then_some(Self { figure, value })
     }
