@@ -7,10 +7,11 @@ use crate::causes::{
     self, Cause, Evidence, device, open_connections, other_programs, outage, policer, tool,
 };
 use crate::diagnosis;
-use crate::outage::{share_of_time, without};
+use crate::outage::{brief, share_of_time, without};
 use linerate_model::Ratio;
-use linerate_model::run::{Confidence, Finding, RuleOutcome, Run, Verdict};
+use linerate_model::run::{Confidence, Experiment, Finding, RuleOutcome, Run, Verdict};
 use linerate_model::spec::Direction;
+use std::collections::BTreeSet;
 
 /// What the verdict on one direction goes through, in order. Each stage takes in what those before it left.
 ///
@@ -23,6 +24,7 @@ static STAGES: &[fn(&mut Draft<'_>)] = &[
     weigh_signs_and_probes,
     mention_outage,
     refuse_contradictions,
+    leave_short_outage_open,
     name_token_bucket,
     name_ceiling,
     name_other_programs,
@@ -165,6 +167,25 @@ fn refuse_contradictions(draft: &mut Draft<'_>) {
         );
         draft.verdict = causes::undecided(claim, evidence);
     }
+}
+
+/// A loss that an outage shorter than the reporting intervals may have been is put down to nothing else, unless an experiment
+/// agreed with that.
+fn leave_short_outage_open(draft: &mut Draft<'_>) {
+    let is_sure =
+        draft.verdict.confidence == Confidence::Confirmed || found_outage(draft).is_some();
+    let Some(loss) = brief::of_run(draft.run, draft.direction).filter(|_| !is_sure) else {
+        return;
+    };
+    let claim = format!("All loss was {loss}; what lost these packets is not known.");
+    let evidence = std::mem::take(&mut draft.verdict.evidence);
+    draft.verdict = Verdict {
+        experiment: Some(Box::new(Experiment::in_words(
+            "repeat the test with intervals of 0.1 s (iperf3: `-i 0.1` at the receiver)",
+            "an outage leaves whole intervals in which nothing arrives; other losses leave none",
+        ))),
+        ..causes::undecided(claim, evidence)
+    };
 }
 
 /// A rate that fell once a token bucket was empty is that bucket's, not the mean of before and after.
@@ -313,13 +334,21 @@ fn score(verdict: &Verdict) -> f64 {
 
 /// When not even `unknown` could be examined.
 fn unexamined(findings: &[Finding]) -> Verdict {
-    let missing = findings
-        .iter()
-        .filter_map(|finding| match &finding.outcome {
-            RuleOutcome::NotEvaluated { missing } => Some(format!("{}: {missing}", finding.rule)),
-            _ => None,
-        });
-    let missing: Vec<String> = missing.collect();
+    let mut missing: Vec<&str> = Vec::new();
+    for finding in findings {
+        if let RuleOutcome::NotEvaluated { missing: said } = &finding.outcome {
+            let said = said.strip_prefix("Not recorded: ").unwrap_or(said);
+            // Keys of the document are for those who read it.
+            let names = said.split("; ").filter_map(|what| what.split(" (").next());
+            missing.extend(names);
+        }
+    }
+    let mut seen = BTreeSet::new();
+    missing.retain(|what| seen.insert(*what));
+    let missing = match missing.as_slice() {
+        [] => Vec::new(),
+        all => vec![format!("Not recorded: {}.", all.join("; "))],
+    };
     let claim = "Bottleneck not identified: the run records neither rates nor losses that would tell. Measure with linerate at both ends, which records counters and CPU time too.".to_owned();
     causes::undecided(claim, missing)
 }
@@ -353,5 +382,64 @@ mod tests {
         assert_eq!(verdict.evidence.len(), 1);
         let verdict = refused(&own_shaper::CAUSE);
         assert_eq!(verdict.limit, own_shaper::CAUSE.limit());
+    }
+
+    /// A log of TCP at these rates in Mbit/s, second by second, whose window grows; below 100 segments are lost.
+    fn log(rates: &[u64]) -> Run {
+        let each = (0_u64..).zip(rates);
+        let intervals = each.map(|(at, rate)| {
+            json!({
+                "start_s": at, "end_s": at + 1, "offered_bps": rate * 1_000_000,
+                "cwnd_bytes": 394_240 + at * 1024, "retransmitted_segments": if *rate < 100 { 3 } else { 0 }
+            })
+        });
+        let seconds = rates.len() as u64;
+        let mean = rates.iter().sum::<u64>() * 1_000_000 / seconds;
+        serde_json::from_value(json!({
+            "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
+            "tool": {"name": "iperf3"}, "config": {}, "trials": [{
+                "index": 0, "origin": "imported", "work": "byte-stream", "transport": "tcp", "direction": "forward",
+                "valid": true, "duration_s": seconds, "offered_bps": mean, "received_bps": mean,
+                "sent_bytes": mean * seconds / 8, "received_bytes": mean * seconds / 8,
+                "tcp": {"cwnd_mean_bytes": 398_848, "retransmitted_segments": 0}, "rounding": {},
+                "intervals": intervals.collect::<Vec<_>>()
+            }]
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn an_emptied_bucket_has_a_name_of_its_own_and_no_window_beside_it() {
+        let (verdict, _) = diagnose(&log(&[500, 500, 500, 500, 60, 60, 60, 60, 60, 60]));
+        assert_eq!(verdict.limit.name(), "a token bucket's rate");
+        assert!(verdict.claim.contains("limits to 60 Mbit/s"), "{verdict:?}");
+        let said = verdict.evidence.join(" ");
+        assert!(!said.contains("congestion window"), "{said}");
+        let (steady, _) = diagnose(&log(&[100; 10]));
+        assert!(steady.claim.contains("congestion window"), "{steady:?}");
+    }
+
+    #[test]
+    fn what_was_not_recorded_is_listed_once_without_names_of_rules() {
+        let missing = |rule: &str, missing: &str| Finding {
+            rule: rule.to_owned(),
+            outcome: RuleOutcome::NotEvaluated {
+                missing: missing.to_owned(),
+            },
+        };
+        let findings = [
+            missing(
+                "link",
+                "Not recorded: the received rate (trials.received_bps); the link speed",
+            ),
+            missing(
+                "unknown",
+                "Not recorded: the received rate (trials.received_bps)",
+            ),
+        ];
+        assert_eq!(
+            unexamined(&findings).evidence,
+            ["Not recorded: the received rate; the link speed."]
+        );
     }
 }

@@ -5,6 +5,7 @@
 //! nothing is no outage. Does not judge (see [`causes`](crate::causes)).
 
 mod backoff;
+pub(crate) mod brief;
 mod quiet;
 mod rest;
 mod sender;

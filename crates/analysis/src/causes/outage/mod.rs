@@ -42,6 +42,10 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         .filter(|(_, all): &(&Trial, Vec<Outage>)| !all.is_empty())
         .collect();
     if of_path.is_empty() {
+        let mut all = subject.iter();
+        if let Some(loss) = all.find_map(|trial| outage::brief::unresolved(trial)) {
+            return not_evaluated(format!("all loss was {loss}"));
+        }
         return clear(because(each.iter().flat_map(|(_, all)| all)));
     }
     if let Some(why) = evidence.not_reassembled() {
