@@ -93,6 +93,15 @@ impl<'a> Evidence<'a> {
         self.run.kind() == RunKind::Latency
     }
 
+    /// Why what holds a stream back holds no messages back that are timed.
+    pub(super) fn of_messages(&self) -> &'static str {
+        if self.trials.iter().any(|trial| trial.requests().is_some()) {
+            "requests at a rate are single messages, no stream"
+        } else {
+            "request/response keeps one message in flight"
+        }
+    }
+
     /// Whether this is a TCP byte stream.
     pub(super) fn is_tcp(&self) -> bool {
         !self.is_latency() && self.trials.iter().any(|t| t.transport == Transport::Tcp)

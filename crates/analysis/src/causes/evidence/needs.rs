@@ -73,7 +73,10 @@ impl Need {
             }),
             Self::OfferedLoad => any(|t| t.offered_load.is_some()),
             Self::ReceivedRate => any(|t| t.received_rate.is_some()),
-            Self::RoundTrips => any(|t| t.delay().is_some_and(|delay| delay.p50_ns.is_some())),
+            Self::RoundTrips => any(|t| {
+                t.delay()
+                    .is_some_and(|delay| delay.p50_ns.is_some() || delay.mean_ns.is_some())
+            }),
             Self::ReceiverCpu => any(|t| has_cpu(t, Side::Receiver)),
             Self::SenderCpu => any(|t| has_cpu(t, Side::Sender)),
             Self::SeveralLoads => several_loads(evidence),
@@ -85,6 +88,19 @@ impl Need {
         let needs = needs.iter().copied();
         let missing: Vec<Self> = needs.filter(|need| !need.is_met(evidence)).collect();
         (!missing.is_empty()).then(|| Self::not_recorded(&missing))
+    }
+
+    /// The needs that are not met, as a sentence without the keys of the document; `None` if all are.
+    pub(in crate::causes) fn lacking(needs: &[Self], evidence: &Evidence<'_>) -> Option<String> {
+        let missing = needs.iter().filter(|need| !need.is_met(evidence));
+        let names: Vec<&str> = missing.map(|need| need.name()).collect();
+        (!names.is_empty()).then(|| format!("Not recorded: {}.", names.join("; ")))
+    }
+
+    /// What it is called, without its key.
+    fn name(self) -> &'static str {
+        let text = self.as_str();
+        text.split_once(" (").map_or(text, |(name, _)| name)
     }
 
     /// `Not recorded: packet accounting (trials.packets); trials at two or more loads`.

@@ -21,7 +21,7 @@ pub(crate) static CAUSE: Cause = Cause {
 
 fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if evidence.is_latency() {
-        return clear("no load was intended: round trips were timed");
+        return clear("round trips were timed: no load in bit/s was intended");
     }
     if evidence.trials().is_empty() {
         return not_evaluated("the run has no trial");

@@ -41,7 +41,7 @@ pub(crate) static CAUSE: Cause = Cause {
 
 fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if evidence.is_latency() {
-        return clear("request/response keeps one message in flight and does not fill a link");
+        return clear(evidence.of_messages());
     }
     if !Need::ReceivedRate.is_met(evidence) && !Need::OfferedLoad.is_met(evidence) {
         return not_recorded(&[Need::ReceivedRate]);
@@ -151,6 +151,11 @@ impl<'a> View<'a> {
 
     fn passed(&self, flat: Option<bool>) -> String {
         match self.plateau.filter(|_| flat == Some(true)) {
+            Some(plateau) if words::rate(plateau.beyond) == words::rate(plateau.to) => format!(
+                "{} of L4 payload passed at a load of {}",
+                words::rate(plateau.peak),
+                words::rate(plateau.to)
+            ),
             Some(plateau) => format!(
                 "{} of L4 payload passed at every load from {} to {}",
                 words::rate(plateau.peak),

@@ -3,7 +3,8 @@
 use super::CAUSE;
 use crate::causes::evidence::{Bucket, Delays, Evidence, LossPlaces, Need, Overload, load};
 use crate::causes::{
-    Case, RuleOutcome, clear, not_evaluated, not_recorded, proof_from, supported_if, words,
+    Case, RuleOutcome, clear, not_evaluated, not_recorded, proof_from, round_trip, supported_if,
+    words,
 };
 use crate::thresholds::plateau::{FLAT_MOST, SPAN_RATIO};
 use linerate_model::PacketCount;
@@ -50,6 +51,21 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
 /// Loss of requests, or of their answers.
 fn requests(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     let Some(overload) = Overload::from_evidence(evidence) else {
+        let mut earlier = evidence.earlier().iter();
+        let is_timed = earlier
+            .any(|finding| round_trip::CAUSE.id == finding.rule && finding.found().is_some());
+        if is_timed
+            && evidence
+                .trials()
+                .iter()
+                .any(|trial| trial.requests().is_some())
+        {
+            return clear(format!(
+                "{} of {} messages got no answer: too few to be what the run shows",
+                words::count(all.lost),
+                words::count(all.sent)
+            ));
+        }
         let claim = "request/response that both ends keep up with loads nothing";
         return found(Confidence::Weak, None, all, claim);
     };

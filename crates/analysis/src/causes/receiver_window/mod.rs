@@ -22,6 +22,9 @@ pub(crate) static CAUSE: Cause = Cause {
 };
 
 fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
+    if evidence.is_latency() {
+        return clear(evidence.of_messages());
+    }
     if !evidence.is_tcp() {
         return clear("UDP has no window");
     }

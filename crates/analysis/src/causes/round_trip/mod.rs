@@ -8,7 +8,7 @@ mod spent;
 use super::evidence::{Delays, Evidence, Need, Overload};
 use super::{Case, Cause, clear, not_evaluated, not_recorded, words};
 use linerate_model::PacketCount;
-use linerate_model::run::{Confidence, Experiment, RuleOutcome, Trial};
+use linerate_model::run::{Confidence, Experiment, RuleOutcome, Trial, TrialWork};
 use linerate_model::spec::WaitMode;
 use modes::Comparison;
 use point::Point;
@@ -48,10 +48,48 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         .iter()
         .filter_map(|trial| Point::from_trial(trial))
         .collect();
-    match Answer::from_points(&points) {
-        Some(answer) => CAUSE.found(answer.case(&points)),
+    let case = Answer::from_points(&points).map(|answer| answer.case(&points));
+    match case.or_else(|| means(trials)) {
+        Some(case) => CAUSE.found(case),
         None => not_recorded(&[Need::RoundTrips]),
     }
+}
+
+/// What a log tells that has no quantiles.
+fn means(trials: &[&Trial]) -> Option<Case> {
+    let each = trials.iter().filter_map(|trial| {
+        let (what, mean) = match trial.delay() {
+            Some(delay) => (point::timed(delay.of), delay.mean_ns?),
+            None => (
+                "time of a connection, from its opening to its answer,",
+                of_connection(trial)?,
+            ),
+        };
+        let name = match trial.label.as_ref().filter(|_| trials.len() > 1) {
+            Some(label) => format!(" in “{label}”"),
+            None => String::new(),
+        };
+        Some(format!("the mean {what} is {}{name}", words::time(mean)))
+    });
+    let said = each.collect::<Vec<_>>().join(", ");
+    let rest = said.strip_prefix('t')?;
+    Some(Case {
+        share: None,
+        confidence: Confidence::Supported,
+        claim: format!("T{rest}."),
+        evidence: Vec::new(),
+        experiment: Experiment::in_words(
+            "measure with `linerate latency`",
+            "it times each round trip: a mean hides those that take long",
+        ),
+    })
+}
+
+/// Mean time of a connection, where each began when the one before had been answered, in nanoseconds.
+fn of_connection(trial: &Trial) -> Option<f64> {
+    let is_one_by_one = matches!(trial.work, TrialWork::Connections(_)) && trial.streams == Some(1);
+    let rate = trial.received_packet_rate().filter(|_| is_one_by_one)?;
+    (rate.pps() > 0.0).then(|| 1e9 / rate.pps())
 }
 
 /// Requests at a rate to which no answer came, more than a stray datagram's worth: the rate, not the round trip, is

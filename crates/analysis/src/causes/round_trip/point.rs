@@ -6,6 +6,19 @@ use linerate_model::run::{CpuSide, Delay, DelayOf, Trial};
 use linerate_model::spec::Side;
 use linerate_model::spec::WaitMode;
 
+/// What was timed, in words.
+pub(super) const fn timed(what: DelayOf) -> &'static str {
+    match what {
+        DelayOf::HalfRoundTrip => "half round trip",
+        DelayOf::ResponseTime => "response time",
+        DelayOf::RoundTrip => "round trip",
+        DelayOf::Lateness => "lateness",
+        DelayOf::OneWay => "one-way delay",
+        DelayOf::Part => "part of a round trip",
+        DelayOf::Pdv => "delay variation",
+    }
+}
+
 /// A trial with a median.
 pub(super) struct Point<'a> {
     pub(super) trial: &'a Trial,
@@ -30,15 +43,7 @@ impl<'a> Point<'a> {
 
     /// What was timed.
     pub(super) const fn what(&self) -> &'static str {
-        match self.delay.of {
-            DelayOf::HalfRoundTrip => "half round trip",
-            DelayOf::ResponseTime => "response time",
-            DelayOf::RoundTrip => "round trip",
-            DelayOf::Lateness => "lateness",
-            DelayOf::OneWay => "one-way delay",
-            DelayOf::Part => "part of a round trip",
-            DelayOf::Pdv => "delay variation",
-        }
+        timed(self.delay.of)
     }
 
     /// What it is called: its label, or its number.

@@ -21,6 +21,9 @@ pub(crate) static CAUSE: Cause = Cause {
 };
 
 fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
+    if evidence.is_latency() {
+        return clear(evidence.of_messages());
+    }
     if !evidence.is_tcp() {
         return clear("datagrams are offered at an intended load, whatever the application has");
     }
