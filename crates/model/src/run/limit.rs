@@ -35,7 +35,7 @@ impl Limit {
 
     /// Something limits, and it is not known what.
     pub const fn unknown() -> Self {
-        Self::new("unknown", "not known")
+        Self::new("unknown", "not identified")
     }
 
     /// No limit was looked for: what was asked is how long round trips take.

@@ -34,6 +34,9 @@ pub(crate) static CAUSE: Cause = Cause {
 };
 
 fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
+    if evidence.is_latency() {
+        return clear(evidence.of_messages());
+    }
     if !evidence.is_tcp() {
         return clear("UDP has no congestion window");
     }
@@ -240,6 +243,9 @@ fn against_window(
             effect.describe()
         ));
     }
+    if let Some(why) = never_emptied(evidence, windows) {
+        return Some(why);
+    }
     let fullest = windows.iter().filter_map(Window::use_at_recorded_rtt);
     let used = fullest
         .max_by(f64::total_cmp)
@@ -248,6 +254,22 @@ fn against_window(
         "{} of the congestion window were used, at the recorded RTT",
         words::percent(used)
     ))
+}
+
+/// Says so where a test was too short to have emptied its window twice: that it was full once tells nothing.
+fn never_emptied(evidence: &Evidence<'_>, windows: &[Window]) -> Option<String> {
+    let time = evidence.mean(|trial| Some(trial.duration?.as_secs_f64()))?;
+    let carrying = windows.iter().filter(|window| window.rate > 0.0);
+    let shortest = carrying
+        .map(|window| window.low * 8.0 / window.rate)
+        .min_by(f64::total_cmp)?;
+    (shortest > time / 2.0).then(|| {
+        format!(
+            "the window holds what was carried in {}, and the test took {}: it was not what limits",
+            words::time(shortest * 1e9),
+            words::time(time * 1e9)
+        )
+    })
 }
 
 /// A log that shows only the window: window / RTT is what a window-limited sender carries.
@@ -279,8 +301,9 @@ fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> Rul
         );
         claim.push_str(&link);
     }
-    let mut figures: Vec<String> = windows
-        .iter()
+    // The claim has the first.
+    let others = windows.iter().skip(1);
+    let mut figures: Vec<String> = others
         .map(|window| format!("{}.", window.describe()))
         .collect();
     figures.extend(round_trip(windows));
@@ -291,7 +314,7 @@ fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> Rul
         Need::ReceiverCpu,
         Need::LinkSpeed,
     ];
-    figures.extend(Need::missing(&missing, evidence).map(|text| format!("{text}.")));
+    figures.extend(Need::lacking(&missing, evidence));
     if growing {
         figures.push("The window kept growing whenever nothing was retransmitted, which Linux allows only while the window is full.".to_owned());
     }

@@ -22,7 +22,7 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         return tcp::examine(evidence);
     }
     if evidence.is_latency() {
-        return clear("request/response keeps one message in flight and is judged by its answers");
+        return clear("request/response is judged by its answers");
     }
     udp::examine(evidence)
 }

@@ -2,11 +2,9 @@
 
 use super::CAUSE;
 use crate::causes::evidence::{Evidence, LossPlaces, Need};
-use crate::causes::{
-    Case, RuleOutcome, clear, not_evaluated, not_recorded, proof, supported_if, words,
-};
+use crate::causes::{Case, RuleOutcome, clear, not_evaluated, not_recorded, proof, words};
 use linerate_model::PacketCount;
-use linerate_model::run::{Change, Packets, Place, Prediction, Quantity};
+use linerate_model::run::{Change, Confidence, Packets, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// Fewer packets than these may all be lost for another reason.
@@ -87,11 +85,14 @@ fn found(evidence: &Evidence<'_>, sent: u64, payload: u64) -> RuleOutcome {
                 .to_owned(),
         );
     }
-    let confidence = supported_if(mismatch || opened);
+    // A firewall drops all sizes alike.
+    if !mismatch && !opened {
+        return not_evaluated("proof that shorter packets arrive");
+    }
     let factor = (SAFE_PAYLOAD / PacketCount::new(payload.max(1)).as_f64()).min(0.25);
     CAUSE.found(Case {
         share: Some(1.0),
-        confidence,
+        confidence: Confidence::Supported,
         claim: format!(
             "The path's MTU limits: none of {} packets of {packet} B arrived, and no error came back.",
             words::count(sent)

@@ -4,7 +4,7 @@ use super::super::{Case, Cause, congestion, link, own_shaper, path_loss, support
 use super::CAUSE;
 use crate::outage::seconds;
 use crate::token_bucket::{self, Excess, TokenBucket};
-use linerate_model::run::{Confidence, Experiment, RuleOutcome, Run, Trial, Verdict};
+use linerate_model::run::{Confidence, Experiment, Limit, RuleOutcome, Run, Trial, Verdict};
 use linerate_model::spec::Direction;
 
 /// Names the bucket in a verdict that names the path, or nothing; beside the sender's own shaper, which may be it, it is
@@ -25,8 +25,12 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
         && let RuleOutcome::Found { verdict: found } = outcome(trial, &bucket, verdict)
     {
         let rest = std::mem::take(&mut verdict.evidence);
+        // A window over the means of before and after the bucket was empty explains neither.
+        let is_of_means = congestion::CAUSE.is_in(verdict);
         *verdict = *found;
-        verdict.evidence.extend(rest);
+        if !is_of_means {
+            verdict.evidence.extend(rest);
+        }
     }
 }
 
@@ -55,7 +59,7 @@ fn outcome(trial: &Trial, bucket: &TokenBucket, before: &Verdict) -> RuleOutcome
         );
     }
     let is_same = cause.is_in(before) && before.confidence >= Confidence::Supported;
-    cause.found(Case {
+    let mut found = cause.found(Case {
         share: None,
         confidence: supported_if(is_same || bucket.excess == Excess::Dropped),
         claim: format!(
@@ -70,7 +74,13 @@ fn outcome(trial: &Trial, bucket: &TokenBucket, before: &Verdict) -> RuleOutcome
                 bucket.full_rate, bucket.held, bucket.rate
             ),
         ),
-    })
+    });
+    if let RuleOutcome::Found { verdict } = &mut found
+        && bucket.excess != Excess::Dropped
+    {
+        verdict.limit = Limit::new(cause.id, "a token bucket's rate");
+    }
+    found
 }
 
 /// `100 Mbit/s of L4 payload arrived until 3.2 s, then 50 Mbit/s to the end at 8 s: …`

@@ -24,7 +24,7 @@ pub(crate) static CAUSE: Cause = Cause {
 
 fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if evidence.is_latency() {
-        return clear("request/response keeps one message in flight");
+        return clear(evidence.of_messages());
     }
     if evidence.regime() == Regime::Nothing {
         return clear("everything that was intended was carried");

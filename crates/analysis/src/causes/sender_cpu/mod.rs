@@ -124,7 +124,11 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
 
 /// A sender that falls short without loss is limited in itself; that its CPU is why, is likely only.
 fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
-    if evidence.regime() != Regime::Sender {
+    let falling = Plateau::from_evidence(evidence).filter(Plateau::falls);
+    // An interface that pushes back, and an application that gives no more, fall short without loss too: only a CPU does
+    // less when more is asked of it.
+    let is_shown = falling.is_some() || Need::SenderCpu.is_met(evidence);
+    if evidence.regime() != Regime::Sender || !is_shown {
         return not_recorded(&[Need::SenderCpu]);
     }
     let best = evidence.highest_rate(|trial| trial.offered_load);
@@ -136,7 +140,7 @@ fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
         ),
         None => format!("The sender limits: it offered at most {peak}"),
     };
-    if let Some(plateau) = Plateau::from_evidence(evidence).filter(Plateau::falls) {
+    if let Some(plateau) = falling {
         claim.push_str(" and falls to ");
         claim.push_str(&words::rate(plateau.last));
         claim.push_str(" at an intended ");

@@ -2,13 +2,15 @@
 
 use super::evidence::{Evidence, LossPlaces, Need, Plateau, Regime, WindowEffect};
 use super::{Case, Cause, RuleOutcome, clear, not_evaluated, not_recorded, words};
+use crate::thresholds::outcome::LITTLE;
+use linerate_model::PacketCount;
 use linerate_model::run::{Confidence, Experiment, Place};
 use linerate_model::spec::Side;
 
 /// No cause was found; says what is known, on which side, and what was not recorded.
 pub(crate) static CAUSE: Cause = Cause {
     id: "unknown",
-    name: "not known",
+    name: "not identified",
     summary: "Something limits, but what was recorded does not tell what.",
     needs: &[Need::ReceivedRate],
     examine: Some(examine),
@@ -27,15 +29,24 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         return not_recorded(&[Need::ReceivedRate]);
     }
     match evidence.regime() {
-            Regime::Loss => loss(evidence),
-            Regime::Sender => case(
-                Some(Side::Sender),
-                "The sender limits: it offered less than intended and nothing was lost; what holds it back is not known.".to_owned(),
-                Vec::new(),
-                evidence,
+        Regime::Loss => loss(evidence),
+        Regime::Sender => case(
+            Some(Side::Sender),
+            format!(
+                "The sender limits: it offered at most {} of L4 payload, less than intended, and nothing was lost; whether its CPU, its interface or its application holds it back is not recorded.",
+                words::rate(
+                    evidence
+                        .highest_rate(|trial| trial.offered_load)
+                        .unwrap_or(0.0)
+                )
             ),
-            Regime::Nothing | Regime::Unpaced => case(None, unpaced(evidence), again(evidence), evidence),
+            Vec::new(),
+            evidence,
+        ),
+        Regime::Nothing | Regime::Unpaced => {
+            case(None, unpaced(evidence), again(evidence), evidence)
         }
+    }
 }
 
 /// What was sent again, which tells no full link from a lossy path, nor that either is what limits.
@@ -99,6 +110,9 @@ fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
         .filter_map(|t| t.loss_ratio())
         .map(linerate_model::Ratio::get)
         .fold(0.0, f64::max);
+    if evidence.carried() <= 0.0 {
+        return nothing_arrived(evidence);
+    }
     let plateau = Plateau::from_evidence(evidence);
     let Some(falling) = plateau.filter(Plateau::falls) else {
         let places = LossPlaces::from_evidence(evidence).map(|placed| {
@@ -108,6 +122,9 @@ fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
                 placed.source(Place::Unknown)
             )
         });
+        if let Some(claim) = small_loss(evidence, highest) {
+            return case(None, claim, places.into_iter().collect(), evidence);
+        }
         let bounds = evidence
             .carried_below_loss()
             .map_or_else(String::new, |whole| {
@@ -143,6 +160,39 @@ fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
     case(Some(Side::Receiver), claim, figures, evidence)
 }
 
+/// All that was sent was lost.
+fn nothing_arrived(evidence: &Evidence<'_>) -> RuleOutcome {
+    let sent = evidence
+        .trials()
+        .iter()
+        .filter_map(|trial| trial.packets()?.sent);
+    let sent = sent.map(PacketCount::get).fold(0, u64::saturating_add);
+    let claim = format!(
+        "Nothing of {} packets arrived: a firewall, NAT or a missing route drops them, the path's MTU is smaller, or nobody reads them at that port.",
+        words::count(sent)
+    );
+    let mut outcome = case(None, claim, Vec::new(), evidence);
+    if let RuleOutcome::Found { verdict } = &mut outcome {
+        verdict.experiment = Some(Box::new(Experiment::in_words(
+            "let the test's port through every firewall on the way (`linerate ports` lists them), and repeat the test",
+            "packets arrive",
+        )));
+    }
+    outcome
+}
+
+/// So little lost at one load shows no limit: it may be near one, or be lost by chance.
+fn small_loss(evidence: &Evidence<'_>, loss: f64) -> Option<String> {
+    let is_one_load = evidence.reach().is_some() || evidence.trials().len() == 1;
+    (is_one_load && loss > 0.0 && loss <= LITTLE).then(|| {
+        format!(
+            "{} of L4 payload arrived and {} of the packets were lost: loss by chance, short bursts and a load near the limit look the same at one load.",
+            words::rate(evidence.carried()),
+            words::percent(loss)
+        )
+    })
+}
+
 fn case(
     side: Option<Side>,
     claim: String,
@@ -160,7 +210,7 @@ fn case(
     } else {
         Need::Ledger
     });
-    figures.extend(Need::missing(&wanted, evidence).map(|text| format!("{text}.")));
+    figures.extend(Need::lacking(&wanted, evidence));
     CAUSE.found_at(
         side,
         Case {
