@@ -221,7 +221,14 @@ fn conclude(untested: Untested, p_adjusted: Option<f64>, wanted: &Requirement) -
     }
     if answer == CompareAnswer::CannotTell {
         let limits = limits(power.as_ref(), a.n, b.n, wanted.sensitivity);
-        why = Some(why.map_or_else(|| limits.clone(), |why| format!("{why}: {limits}")));
+        why = Some(match (why, limits.split_once(" cannot show")) {
+            // It has said how many there were.
+            (Some(alone), Some((_, rest))) if tested.is_none() => {
+                format!("{alone} cannot show{rest}")
+            }
+            (Some(why), _) => format!("{why}: {limits}"),
+            (None, _) => limits,
+        });
     }
     MetricComparison {
         metric,

@@ -16,13 +16,15 @@ mod on;
 mod pairing;
 mod power;
 
+use crate::readings::is_duplex;
 use cells::Cell;
 use judge::{Rules, Untested};
 use linerate_model::comparison::{
     CompareAnswer, CompareVerdict, Compared, ComparedSide, Comparison, Control, Difference,
     MetricComparison, Pair, SCHEMA, SameMachines, Unpaired,
 };
-use linerate_model::run::{RepetitionLevel, Run};
+use linerate_model::run::{RepetitionLevel, Run, RunKind};
+use linerate_model::spec::Direction;
 use linerate_model::{Quantile, Ratio};
 
 pub use machines::recorded_fact;
@@ -111,7 +113,27 @@ pub fn compare(a: NamedRun<'_>, b: NamedRun<'_>, options: &Options) -> Compariso
     if all().any(|cell| cell.level() != RepetitionLevel::Run) {
         comparison.notes.push(OF_STARTS.to_owned());
     }
+    match (was_both_ways(a.run), was_both_ways(b.run)) {
+        (true, false) => comparison.notes.push(both_ways("A", "B")),
+        (false, true) => comparison.notes.push(both_ways("B", "A")),
+        _ => {}
+    }
     comparison
+}
+
+/// Whether traffic went both ways at once: tests of one log that go one way each are runs of their own.
+fn was_both_ways(run: &Run) -> bool {
+    let goes = |way| run.trials.iter().any(|trial| trial.direction == way);
+    let source = run.source.as_ref();
+    let is_log =
+        run.kind() == RunKind::Tcp && source.is_some_and(|source| source.format != "table");
+    is_duplex(run) || is_log && goes(Direction::Forward) && goes(Direction::Reverse)
+}
+
+fn both_ways(one: &str, other: &str) -> String {
+    format!(
+        "{one} went both ways at once and {other} one way: in {one} the other direction took its part of path and hosts"
+    )
 }
 
 fn assembled(

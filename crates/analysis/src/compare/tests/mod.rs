@@ -529,3 +529,24 @@ fn what_stacks_differ_by_is_said_part_by_part() {
     assert!(differences(&base, &none).contains(&("stack".to_owned(), text("lwip"), None)));
     assert_eq!(recorded_fact(&base, "lwip version"), text("2.1.3"));
 }
+
+#[test]
+fn a_log_of_both_ways_at_once_is_told_from_one_of_one_way() {
+    let mut one = run(RunKind::Tcp);
+    one.source = Some(Source {
+        format: "iperf3-text".to_owned(),
+        files: Vec::new(),
+    });
+    one.trials = vec![rate_trial(1448, 928_000_000)];
+    let mut both = one.clone();
+    let mut back = rate_trial(1448, 632_000_000);
+    back.direction = Direction::Reverse;
+    both.trials.push(back);
+    let said = |a: &Run, b: &Run| usual(a, b).notes.join("; ");
+    assert!(said(&both, &one).contains("A went both ways at once and B one way"));
+    assert!(said(&one, &both).contains("B went both ways at once and A one way"));
+    assert!(!said(&both, &both).contains("both ways"));
+    // Lines of a table need not be of one test.
+    both.source.as_mut().unwrap().format = "table".to_owned();
+    assert!(!said(&both, &one).contains("both ways"));
+}

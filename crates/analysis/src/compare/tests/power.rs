@@ -40,7 +40,7 @@ fn a_third_less_at_n_1_cannot_be_told_and_what_would_decide_is_said() {
     assert!((5..20).contains(&needed), "{power:?}");
     let why = metric.why.as_deref().unwrap();
     assert!(
-        why.starts_with("n = 1 on both sides: n = 1 cannot show less than 1"),
+        why.starts_with("n = 1 on both sides cannot show less than 1"),
         "{why}"
     );
     let decides =
