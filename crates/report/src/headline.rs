@@ -4,7 +4,7 @@ use crate::charts::{bounds, bounds_in, goal_name};
 use crate::connections;
 use crate::curve::{LoadCurve, LoadPoint, load_curves, seen};
 pub(crate) use crate::figures::Headline;
-use crate::figures::{Value, nanos, percent, rate};
+use crate::figures::{Value, between, nanos, per_second, percent, rate, significant};
 use crate::words;
 use linerate_model::run::{GoalResult, Run, RunKind, Trial, TrialWork};
 use linerate_model::spec::Transport;
@@ -74,7 +74,7 @@ fn silence(trial: &Trial) -> Option<String> {
         }
     }
     let (start, end) = longest.filter(|(start, end)| end.saturating_sub(*start) >= LEAST)?;
-    let seconds = |time: Duration| crate::figures::significant(time.as_secs_f64(), 3);
+    let seconds = |time: Duration| significant(time.as_secs_f64(), 3);
     Some(format!(
         "nothing arrived from {} s to {} s",
         seconds(start),
@@ -253,15 +253,7 @@ fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
         let all = trials.iter().filter_map(|trial| seen(trial, quantity));
         Some((Value::from_observations(&all.collect::<Vec<_>>())?, side))
     })?;
-    let loss = trials
-        .iter()
-        .filter_map(|t| t.loss_ratio())
-        .map(linerate_model::Ratio::get);
-    let worst = loss
-        .max_by(f64::total_cmp)
-        .map_or_else(String::new, |ratio| {
-            format!(", loss {}", percent(linerate_model::Ratio::clamped(ratio)))
-        });
+    let worst = worst_loss(trials).map_or_else(String::new, |loss| format!(", loss {loss}"));
     let unit = crate::figures::Unit::for_rate(value.point() * 2.0);
     let alone = if value.estimate.n == 1 { ", n = 1" } else { "" };
     Some(Headline {
@@ -271,10 +263,39 @@ fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
     })
 }
 
+/// The largest loss of any trial, with the interval of one that a log leaves open.
+fn worst_loss(trials: &[&Trial]) -> Option<String> {
+    let known = trials.iter().filter_map(|trial| {
+        let interval = trial.rounding(Quantity::LossRatio);
+        Some((trial.loss_ratio()?, interval))
+    });
+    let (ratio, interval) = known.max_by_key(|(ratio, _)| *ratio)?;
+    Some(match interval {
+        Some(interval) => {
+            let [low, high] =
+                [interval.low, interval.high].map(|share| significant(share * 100.0, 3));
+            format!("{} %", between(&low, &high))
+        }
+        None => percent(ratio),
+    })
+}
+
+/// The rate of connections that were opened for a request each, where a log tells no more.
+fn transactions(run: &Run, trial: &Trial) -> Option<Headline> {
+    let rate = trial.received_packet_rate()?;
+    matches!(trial.work, TrialWork::Connections(_)).then(|| Headline {
+        figure: per_second(rate),
+        what: "TCP connections opened, answered and closed".to_owned(),
+        rest: crate::charts::trial_name(run, trial),
+    })
+}
+
 fn latency(run: &Run) -> Vec<Headline> {
     let valid = run.trials.iter().filter(|trial| trial.valid);
     let each = valid.filter_map(|trial| {
-        let delay = trial.delay()?;
+        let Some(delay) = trial.delay() else {
+            return transactions(run, trial);
+        };
         let time = |ns: u64| nanos(crate::figures::float(ns));
         let name = crate::charts::trial_name(run, trial);
         // Some imported logs tell only the mean.

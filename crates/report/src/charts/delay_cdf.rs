@@ -28,7 +28,7 @@ fn draw(run: &Run) -> Drawn {
         return Drawn::NotApplicable;
     }
     match known(run).as_slice() {
-        [] => Drawn::Missing("a whole delay distribution (only its quantiles)"),
+        [] => Drawn::Missing("a whole delay distribution"),
         known => Drawn::Charts(vec![chart(known)]),
     }
 }

@@ -26,6 +26,15 @@ fn draw(run: &Run) -> Drawn {
     Drawn::or_missing(chart(run).into_iter().collect(), "delay of any trial")
 }
 
+/// The figures of a run whose trials make no line.
+pub(crate) fn without_chart(run: &Run) -> Option<Table> {
+    let Drawn::Charts(charts) = draw(run) else {
+        return None;
+    };
+    let alone = charts.into_iter().find(|chart| !chart.says_something());
+    alone.map(|chart| chart.table)
+}
+
 /// A valid trial with its delay.
 struct DelayTrial<'a> {
     trial: &'a Trial,

@@ -2,7 +2,8 @@
 
 use super::timeline::{About, chart, chosen, left_out, lines, middle};
 use super::{ChartKind, Drawn, Topic};
-use crate::figures::{Unit, digits, float};
+use crate::figures::{Unit, float};
+use crate::path::grouped;
 use linerate_model::run::{Run, Trial, TrialInterval};
 
 pub(super) const KIND: ChartKind = ChartKind {
@@ -64,12 +65,16 @@ fn caption(trials: &[&Trial]) -> String {
         .iter()
         .map(|(lost, _)| *lost)
         .fold(0, u64::saturating_add);
-    format!(
-        "The trial that lost most lost in {lossy} of {} intervals, {} of its {} lost datagrams in one of them.",
+    let said = format!(
+        "atagrams were lost in {lossy} of {} intervals: {} in all of them, {} in the worst.",
         timed.len(),
-        digits(float(most)),
-        digits(float(all)),
-    )
+        grouped(all),
+        grouped(most),
+    );
+    match trials {
+        [_] => format!("D{said}"),
+        _ => format!("In the trial that lost most, d{said}"),
+    }
 }
 
 #[cfg(test)]
@@ -100,7 +105,7 @@ mod tests {
         assert_eq!(points(&trial), [(0.5, 0.0), (1.5, 0.5)]);
         assert_eq!(
             caption(&[&trial]),
-            "The trial that lost most lost in 1 of 2 intervals, 50 of its 50 lost datagrams in one of them."
+            "Datagrams were lost in 1 of 2 intervals: 50 in all of them, 50 in the worst."
         );
     }
 }

@@ -29,6 +29,7 @@ mod timeline;
 
 pub(crate) use by_load::{bounds, bounds_in, goal_name, rate_in};
 pub(crate) use delay_parts::finding as parts_finding;
+pub(crate) use delay_quantiles::without_chart;
 pub(crate) use load_delay::capital;
 pub(crate) use load_rate::saturation;
 pub(crate) use size_axis::SizeAxis;

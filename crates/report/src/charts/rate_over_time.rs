@@ -114,9 +114,14 @@ fn caption(lines: &[Line], unit: Unit, side: Side) -> String {
         return format!("Nothing was {verb} in any interval.");
     };
     let n = widest.points.len();
+    let is_one = unit.number(low) == unit.number(high);
     let (low, high) = (unit.number(low), unit.show(high));
     if lines.len() == 1 {
-        return format!("Between {low} and {high} {verb} in each of {n} intervals.");
+        return if is_one {
+            format!("{high} {verb} in each of {n} intervals.")
+        } else {
+            format!("Between {low} and {high} {verb} in each of {n} intervals.")
+        };
     }
     format!(
         "The widest spread within a trial is {low} to {high} {verb} ({}, n = {n} intervals).",

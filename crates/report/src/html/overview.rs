@@ -55,7 +55,7 @@ fn row(run: &Run, href: &str) -> Markup {
                 }
             }
             td data-label="Limited by" { (verdict.map_or("no verdict", |v| v.limit.name())) }
-            td data-label="Confidence" { (verdict.map_or("–", |v| v.confidence.as_str())) }
+            td data-label="Confidence" { (verdict.filter(|v| words::named_limit(v).is_some()).map_or("–", |v| v.confidence.as_str())) }
             td.number data-label="Trials" {
                 (trials)
                 @if bad > 0 { " " span.alarm-text { (bad) " invalid" } }

@@ -2,7 +2,7 @@
 
 use super::figure::RunCharts;
 use super::{hosts, one_way, profile, results, stack, tcp, trials};
-use crate::charts::Topic;
+use crate::charts::{Topic, without_chart};
 use crate::page::{self, Drawings, heading};
 use crate::{connections, document};
 use linerate_model::run::Run;
@@ -94,7 +94,11 @@ struct Part {
 fn tables(run: &Run, topic: Topic, anchor: &str, level: u8) -> Markup {
     match topic {
         Topic::Rate => html! { (results::goals(run, level)) (results::shares(run, level)) },
-        Topic::Delay => html! { (results::loops(run, level)) (one_way::all(run, level)) },
+        Topic::Delay => html! {
+            @if let Some(table) = without_chart(run) { (page::titled(&table, "Delay quantiles", level)) }
+            (results::loops(run, level))
+            (one_way::all(run, level))
+        },
         Topic::Loss => results::ledger(run, level),
         Topic::Cpu => html! { (profile::all(run, anchor, level)) (trials::cost(run, level)) },
         Topic::Tcp => html! { (tcp::all(run, level)) (trials::tcp_state(run, level)) },

@@ -50,19 +50,7 @@ fn figures(run: &Run, level: u8) -> Markup {
 fn said(verdict: &Verdict) -> Markup {
     html! {
         p.claim { (verdict.claim) }
-        dl.chips {
-            div { dt { "Limit" } dd { (verdict.limit.id()) } }
-            @if verdict.side.is_some() {
-                div { dt { "Where" } dd { (words::side(verdict.side)) } }
-            }
-            @if let Some(share) = words::explained(verdict) {
-                div { dt { "Explains" } dd { (percent(share)) } }
-            }
-            div.{ "confidence-" (verdict.confidence.as_str()) } {
-                dt { "Confidence" }
-                dd { (words::confidence(verdict)) }
-            }
-        }
+        (chips(verdict))
         @if verdict.evidence.is_empty() {
             p.muted { "No evidence is given." }
         } @else {
@@ -70,6 +58,32 @@ fn said(verdict: &Verdict) -> Markup {
                 summary { "Evidence (" (verdict.evidence.len()) ")" @if verdict.experiment.is_some() { " and experiment" } }
                 ul.evidence { @for line in &verdict.evidence { li { (line) } } }
                 @if let Some(experiment) = &verdict.experiment { (proof(experiment)) }
+            }
+        }
+    }
+}
+
+/// Where it limits, how much that explains and how sure it is; nothing of a verdict that says of no limit.
+fn chips(verdict: &Verdict) -> Markup {
+    let limit = words::named_limit(verdict);
+    html! {
+        @if limit.is_some() || verdict.side.is_some() {
+            dl.chips {
+                @if let Some(limit) = limit {
+                    div { dt { "Limit" } dd { (limit.name()) } }
+                }
+                @if verdict.side.is_some() {
+                    div { dt { "Where" } dd { (words::side(verdict.side)) } }
+                }
+                @if let Some(share) = words::explained(verdict) {
+                    div { dt { "Explains" } dd { (percent(share)) } }
+                }
+                @if limit.is_some() {
+                    div.{ "confidence-" (verdict.confidence.as_str()) } {
+                        dt { "Confidence" }
+                        dd { (words::confidence(verdict)) }
+                    }
+                }
             }
         }
     }

@@ -18,16 +18,21 @@ pub use live::{
 };
 
 use crate::connections;
-use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown};
+use crate::curve::seen;
+use crate::figures::{
+    UNKNOWN, Unit, Value, between, clean, float, nanos, percent, percent_or_unknown,
+};
 use crate::headline::headlines;
 use crate::paper::{Ink, Line, Paper, Style};
+use crate::path::grouped;
 use crate::words;
 use linerate_model::cost::ProfileSide;
 use linerate_model::run::{
     CpuSide, Delay, DelayOf, Experiment, Run, RunKind, RunStatus, RunWork, TcpSummary, Trial,
     Verdict,
 };
-use std::collections::BTreeMap;
+use linerate_model::{PacketCount, Quantity};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A run and all its parts, each in full; of a study only its means, since its parts repeat each other. Lines wrap at
 /// `width`; `usize::MAX` leaves each whole.
@@ -99,7 +104,8 @@ fn body_results(paper: &mut Paper, run: &Run) {
     // The table of latency has a row for each condition, and the answer says which is best.
     let verdict_of = run.verdict.as_ref();
     let answered = verdict_of.is_some_and(|verdict| verdict.limit.is_round_trip());
-    let in_table = answered && latency::is_of(run);
+    let is_timed = run.trials.iter().any(|trial| trial.delay().is_some());
+    let in_table = answered && is_timed && latency::is_of(run);
     let results = if in_table { Vec::new() } else { headlines(run) };
     if results.is_empty() && !in_table {
         paper.row("result", UNKNOWN);
@@ -113,6 +119,7 @@ fn body_results(paper: &mut Paper, run: &Run) {
 
 fn body(paper: &mut Paper, run: &Run) {
     body_results(paper, run);
+    counts(paper, run);
     link(paper, run);
     stack(paper, run);
     cautions(paper, run);
@@ -136,6 +143,36 @@ fn body(paper: &mut Paper, run: &Run) {
     costs(paper, run);
     trials(paper, run);
     far_output(paper, run);
+}
+
+/// What the sender of the only trial offered, and what became of its packets; of several the report has a table.
+fn counts(paper: &mut Paper, run: &Run) {
+    let [trial] = run.trials.as_slice() else {
+        return;
+    };
+    let offered = trial
+        .received_rate
+        .and_then(|_| seen(trial, Quantity::OfferedRate));
+    if let Some(value) = offered.and_then(|seen| Value::from_observations(&[seen])) {
+        let unit = Unit::for_rate(value.point() * 2.0);
+        paper.row("offered", &format!("{} by the sender", value.show(unit)));
+    }
+    if let Some(packets) = trial.packets() {
+        let count = |quantity, count: Option<PacketCount>| {
+            let Some(interval) = trial.rounding(quantity) else {
+                return count.map_or_else(|| UNKNOWN.to_owned(), |n| grouped(n.get()));
+            };
+            let whole = |count: f64| grouped(PacketCount::from_f64(count).get());
+            between(&whole(interval.low), &whole(interval.high))
+        };
+        let sent = count(Quantity::SentPackets, packets.sent);
+        let received = count(Quantity::ReceivedPackets, packets.received);
+        let lost = count(Quantity::LostPackets, packets.lost);
+        paper.row(
+            "packets",
+            &format!("sent {sent}, received {received}, lost {lost}"),
+        );
+    }
 }
 
 /// What stood between an emulated board and this host.
@@ -188,11 +225,13 @@ fn limit(paper: &mut Paper, verdict: &Verdict) {
     let share = words::explained(verdict).map_or_else(String::new, |share| {
         format!(" · explains {}", percent(share))
     });
-    let text = if verdict.limit.is_unknown() {
-        format!("not identified{side}")
-    } else {
-        let sure = words::confidence(verdict);
-        format!("{}{side}{share} · {sure}", verdict.limit.name())
+    let text = match words::named_limit(verdict) {
+        Some(limit) => {
+            let sure = words::confidence(verdict);
+            format!("{}{side}{share} · {sure}", limit.name())
+        }
+        None if verdict.limit.is_unknown() => format!("not identified{side}"),
+        None => verdict.limit.name().to_owned(),
     };
     paper.inked(Ink::Bold, "limit", &text);
 }
@@ -424,17 +463,15 @@ fn invalid(paper: &mut Paper, run: &Run) {
 fn cautions(paper: &mut Paper, run: &Run) {
     let valid = run.trials.iter().filter(|trial| trial.valid);
     let all = valid.flat_map(|trial| trial.reasons.iter().map(|why| (why, trial.index)));
-    let mut first = BTreeMap::new();
+    let mut trials: BTreeMap<&String, BTreeSet<u32>> = BTreeMap::new();
     for (why, index) in all {
-        first.entry(why).or_insert(index);
+        trials.entry(why).or_default().insert(index);
     }
-    let said = first.into_iter();
-    let one = run.trials.len() == 1;
-    let said = said.map(|(why, index)| {
-        if one {
-            why.clone()
-        } else {
-            format!("trial {index}: {why}")
+    let said = trials.into_iter().map(|(why, trials)| {
+        // What holds for all is of the run.
+        match trials.first() {
+            Some(first) if trials.len() < run.trials.len() => format!("trial {first}: {why}"),
+            _ => why.clone(),
         }
     });
     paper.rows("note", said);

@@ -115,7 +115,12 @@ pub(crate) fn host(run: &Run, role: HostRole) -> String {
     name
 }
 
-/// How sure a verdict is: where signs and probes were weighed, with the probability that came of it.
+/// What limits, where a verdict says so: none does that could not identify it, or for which nobody looked.
+pub(crate) fn named_limit(verdict: &Verdict) -> Option<&Limit> {
+    Some(&verdict.limit).filter(|limit| !limit.is_unknown() && !limit.is_round_trip())
+}
+
+/// How sure a verdict that names a limit is: where signs and probes were weighed, with the probability that came of it.
 pub(crate) fn confidence(verdict: &Verdict) -> String {
     let probability = verdict
         .weighed
@@ -139,15 +144,18 @@ pub(crate) fn confidence(verdict: &Verdict) -> String {
 }
 
 /// The share of the loss or the time that a verdict explains; `None` where a probability says how sure it is: two shares
-/// beside each other would be taken for one.
+/// beside each other would be taken for one. What is a guess, or no limit, explains nothing.
 pub(crate) fn explained(verdict: &Verdict) -> Option<Ratio> {
-    verdict.share_ratio.filter(|_| verdict.weighed.is_none())
+    let is_shown = verdict.weighed.is_none()
+        && verdict.confidence != Confidence::Weak
+        && !verdict.limit.is_none();
+    verdict.share_ratio.filter(|_| is_shown)
 }
 
 pub(crate) const fn status(status: RunStatus) -> &'static str {
     match status {
         RunStatus::Complete => "complete",
-        RunStatus::Incomplete => "incomplete: ended early, its trials still stand",
+        RunStatus::Incomplete => "incomplete: ended early, what was measured stands",
         RunStatus::Invalid => "invalid: its result cannot be trusted",
     }
 }
@@ -190,13 +198,21 @@ pub(crate) fn requests(trial: &Trial, requests: &Requests) -> String {
     let rate = |rate: Option<PacketRate>| {
         rate.map_or_else(|| UNKNOWN.to_owned(), crate::figures::per_second)
     };
-    let rates = format!(
-        "{}: intended {}, offered {}, answered {}",
-        trial.label.as_deref().unwrap_or_default(),
-        rate(requests.intended_rate),
-        rate(trial.offered_packet_rate()),
-        rate(trial.received_packet_rate())
-    );
+    let label = trial.label.as_deref().unwrap_or_default();
+    let known = [
+        requests.intended_rate,
+        trial.offered_packet_rate(),
+        trial.received_packet_rate(),
+    ];
+    let rates = match known {
+        [None, None, None] => format!("{label}: rates {UNKNOWN}"),
+        [intended, offered, answered] => format!(
+            "{label}: intended {}, offered {}, answered {}",
+            rate(intended),
+            rate(offered),
+            rate(answered)
+        ),
+    };
     let counts = [
         (requests.unanswered, "unanswered"),
         (requests.unsent, "not sent"),

@@ -16,6 +16,8 @@ mod golden;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod logs;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod path;

@@ -399,7 +399,7 @@ pub(crate) fn tcp(direction: Direction) -> Run {
     run.verdict = Some(verdict(
         Limit::new("link", "the link's rate"),
         None,
-        "TCP fills the link: 91.0 Mbit/s of payload is 97.5 % of what UDP can carry.",
+        "TCP fills the link: 91 Mbit/s of payload is 97.5 % of what UDP can carry.",
     ));
     if direction == Direction::Reverse {
         prove(&mut run);
