@@ -309,7 +309,7 @@ mod tests {
         let evidence = Evidence::new(&run, Direction::Forward, &[]);
         assert_eq!(
             busiest_functions(&evidence).unwrap(),
-            "Where its programs spent their time, sampled: 75.0 % of it in lookup, 25.0 % of it in poll."
+            "Where its programs spent their time, sampled: 75 % of it in lookup, 25 % of it in poll."
         );
     }
 }
