@@ -220,15 +220,11 @@ fn conclude(untested: Untested, p_adjusted: Option<f64>, wanted: &Requirement) -
         why = why.or_else(|| not_shown(tested, within_threshold, alpha));
     }
     if answer == CompareAnswer::CannotTell {
-        let limits = limits(power.as_ref(), a.n, b.n, wanted.sensitivity);
-        why = Some(match (why, limits.split_once(" cannot show")) {
-            // It has said how many there were.
-            (Some(alone), Some((_, rest))) if tested.is_none() => {
-                format!("{alone} cannot show{rest}")
-            }
-            (Some(why), _) => format!("{why}: {limits}"),
-            (None, _) => limits,
-        });
+        // Of one trial alone it is said already how many there were.
+        let alone = why.take_if(|_| tested.is_none());
+        let n = alone.unwrap_or_else(|| repetitions(a.n, b.n));
+        let limits = limits(power.as_ref(), &n, wanted.sensitivity);
+        why = Some(why.map_or_else(|| limits.clone(), |why| format!("{why}: {limits}")));
     }
     MetricComparison {
         metric,
@@ -250,20 +246,24 @@ fn conclude(untested: Untested, p_adjusted: Option<f64>, wanted: &Requirement) -
     }
 }
 
-/// `cannot show less than 34 %; 6 repetitions would show 5 %`, with what is not sure of it.
-fn limits(power: Option<&Power>, a: u64, b: u64, wanted: f64) -> String {
+/// `n = 3`, or `n = 3 and 5`.
+fn repetitions(a: u64, b: u64) -> String {
+    if a == b {
+        format!("n = {a}")
+    } else {
+        format!("n = {a} and {b}")
+    }
+}
+
+/// `n = 3 cannot show less than 34 %; 6 repetitions would show 5 %`, with what is not sure of it.
+fn limits(power: Option<&Power>, n: &str, wanted: f64) -> String {
     let percent = |ratio: f64| {
         let digits = usize::from(ratio < 0.1);
         let text = format!("{:.digits$}", ratio * 100.0);
         format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
     };
     let Some(power) = power else {
-        return "no variance; repeat at least 5 times on each side".to_owned();
-    };
-    let n = if a == b {
-        format!("n = {a}")
-    } else {
-        format!("n = {a} and {b}")
+        return format!("{n}: no variance; repeat at least 5 times on each side");
     };
     let needed = power.repetitions.map_or_else(
         || {

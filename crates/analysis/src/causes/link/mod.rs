@@ -250,7 +250,7 @@ impl<'a> View<'a> {
         }
         if let Some(placed) = &self.placed {
             figures.push(format!(
-                "{} were lost before the receiver's interface.",
+                "Lost before the receiver's interface: {}.",
                 placed.figure(BEFORE_RECEIVER)
             ));
         }
