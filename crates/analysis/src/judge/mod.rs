@@ -181,7 +181,7 @@ fn leave_short_outage_open(draft: &mut Draft<'_>) {
     let evidence = std::mem::take(&mut draft.verdict.evidence);
     draft.verdict = Verdict {
         experiment: Some(Box::new(Experiment::in_words(
-            "repeat the test with intervals of 0.1 s (iperf3: `-i 0.1` at the receiver)",
+            "repeat the test with intervals of 0.1 s (`-i 0.1` at the receiver)",
             "an outage leaves whole intervals in which nothing arrives; other losses leave none",
         ))),
         ..causes::undecided(claim, evidence)
