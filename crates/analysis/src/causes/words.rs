@@ -9,6 +9,15 @@ pub(super) fn rate(bps: f64) -> String {
     BitRate::from_f64(bps).to_string()
 }
 
+/// A text with its first letter, which is ASCII, as a capital.
+pub(super) fn capital(text: &str) -> String {
+    let mut text = text.to_owned();
+    if let Some(first) = text.get_mut(0..1) {
+        first.make_ascii_uppercase();
+    }
+    text
+}
+
 /// `82 %`; of more than the whole too: `101.8 %`.
 pub(super) fn percent(share: f64) -> String {
     if share > 1.0 {

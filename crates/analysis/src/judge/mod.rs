@@ -264,9 +264,7 @@ pub fn diagnose(run: &Run) -> (Verdict, Vec<Finding>) {
         return one_way(run, Direction::Forward);
     };
     let limited = verdicts.iter().filter(|one| one.limit == verdict.limit);
-    let limited = limited.flat_map(|one| one.directions.clone());
-    let limited: Vec<Direction> = limited.collect();
-    verdict.directions = limited;
+    verdict.directions = limited.flat_map(|one| one.directions.clone()).collect();
     let others = verdicts.into_iter().map(|one| one.claim);
     let others: Vec<String> = others.filter(|claim| *claim != verdict.claim).collect();
     verdict.evidence.splice(0..0, others);

@@ -66,14 +66,14 @@ fn caption(trials: &[&Trial]) -> String {
         .map(|(lost, _)| *lost)
         .fold(0, u64::saturating_add);
     let said = format!(
-        "atagrams were lost in {lossy} of {} intervals: {} in all of them, {} in the worst.",
+        "datagrams were lost in {lossy} of {} intervals: {} in all of them, {} in the worst.",
         timed.len(),
         grouped(all),
         grouped(most),
     );
     match trials {
-        [_] => format!("D{said}"),
-        _ => format!("In the trial that lost most, d{said}"),
+        [_] => super::capital(&said),
+        _ => format!("In the trial that lost most, {said}"),
     }
 }
 

@@ -254,11 +254,11 @@ fn client(before: &str) -> String {
 
 #[test]
 fn a_test_over_sctp_is_none_over_tcp() {
-    let told = "Starting Test: protocol: SCTP, 1 streams, 65536 byte blocks, omitting 0 seconds, 1 second test, tos 0\n";
+    let heading = "Starting Test: protocol: SCTP, 1 streams, 65536 byte blocks, omitting 0 seconds, 1 second test, tos 0\n";
     let mut value: serde_json::Value = serde_json::from_str(&document("1")).unwrap();
     value["start"]["test_start"]["protocol"] = "SCTP".into();
     let mut announced = client("");
-    announced.insert_str(announced.find("[ ID]").unwrap(), told);
+    announced.insert_str(announced.find("[ ID]").unwrap(), heading);
     let asked = client("$ iperf3 -c 10.0.0.2 --sctp\n");
     for text in [announced, asked.clone(), value.to_string()] {
         let said = refusal(&text);

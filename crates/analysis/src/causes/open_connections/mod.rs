@@ -70,7 +70,7 @@ fn judge(evidence: &Evidence<'_>, trial: &Trial, outcomes: &ConnectionOutcomes) 
                     cause,
                     format!(
                         "{} limits connections at {rate}: {reason}.",
-                        upper(cause.subject)
+                        words::capital(cause.subject)
                     ),
                     figures,
                 )
@@ -85,14 +85,6 @@ fn named(cause: &Cause, claim: String, evidence: Vec<String>) -> Verdict {
         limit: cause.limit(),
         ..undecided(claim, evidence)
     }
-}
-
-fn upper(subject: &str) -> String {
-    let mut subject = subject.to_owned();
-    if let Some(first) = subject.get_mut(0..1) {
-        first.make_ascii_uppercase();
-    }
-    subject
 }
 
 fn rate_words(trial: &Trial) -> String {

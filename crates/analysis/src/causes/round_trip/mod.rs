@@ -72,11 +72,10 @@ fn means(trials: &[&Trial]) -> Option<Case> {
         Some(format!("the mean {what} is {}{name}", words::time(mean)))
     });
     let said = each.collect::<Vec<_>>().join(", ");
-    let rest = said.strip_prefix('t')?;
-    Some(Case {
+    (!said.is_empty()).then(|| Case {
         share: None,
         confidence: Confidence::Supported,
-        claim: format!("T{rest}."),
+        claim: words::capital(&said) + ".",
         evidence: Vec::new(),
         experiment: Experiment::in_words(
             "measure with `linerate latency`",
