@@ -1,8 +1,9 @@
-//! What observing costs: many short tests over one connection, alike but for what is observed.
+//! What observing costs: many tests of a second over one connection, alike but for what is observed.
 //!
 //! A test of whole processes is unlike the next by far more than two per cent (which pages, which
-//! wake-ups), so hundreds of short tests are compared in one session instead, in rounds of random
-//! order: what drifts is slower than a round. Bulk traffic has both its ends on one core: what
+//! wake-ups), so tests of one session are compared instead, in rounds of random order: what
+//! drifts is slower than a round. They are as long as the shortest tests of users: what is
+//! opened and read once a test weighs as it does for them. Bulk traffic has both its ends on one core: what
 //! observing takes from either is then missing from the traffic, and pairs spread by a tenth
 //! instead of a quarter. A ping-pong spins, so its ends have a core each.
 
@@ -25,13 +26,13 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Of each test.
-const LENGTH: Duration = Duration::from_millis(100);
+const LENGTH: Duration = Duration::from_secs(1);
 /// Before it: the window opens, the caches fill.
 const WARM_UP: Duration = Duration::from_millis(30);
-/// Readings of `TCP_INFO` are taken so often, twenty times as often as in a test of a user.
-const INTERVAL: Duration = Duration::from_millis(50);
-/// Short tests of each kind for each round that was asked for.
-const PER_ROUND: u32 = 20;
+/// Readings of `TCP_INFO` are taken so often, four times as often as in a test of a user.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// Tests of each kind for each round that was asked for.
+const PER_ROUND: u32 = 3;
 
 /// What is compared, by its name in the table.
 const KINDS: [(&str, Observe); 3] = [
@@ -61,7 +62,7 @@ pub(crate) fn lines(program: &Path, lab: &Lab, options: &Options) -> Result<Vec<
     })?;
     let results = client
         .join()
-        .map_err(|_| anyhow::anyhow!("the client of the short tests panicked"))?;
+        .map_err(|_| anyhow::anyhow!("the client of the tests panicked"))?;
     server.stop()?;
     let results = results?;
     Ok(observing().iter().map(|goal| results.line(goal)).collect())
@@ -77,7 +78,7 @@ fn measure(
     for activity in [Activity::Tcp, Activity::Udp, Activity::PingPong] {
         drop(writeln!(
             std::io::stderr(),
-            "{rounds} rounds of short tests: {activity:?}"
+            "{rounds} rounds of tests of {LENGTH:?}: {activity:?}"
         ));
         let mut kinds = KINDS;
         for _ in 0..rounds {
@@ -88,7 +89,7 @@ fn measure(
                     ..short(activity, cores)
                 };
                 let outcome = client.run(&spec, &mut |_| true)?;
-                let values = values(activity, &outcome).context("a short test gave no figures")?;
+                let values = values(activity, &outcome).context("a test of a second gave no figures")?;
                 results.push(name, activity, Ok(values.into_iter().collect()));
             }
         }
