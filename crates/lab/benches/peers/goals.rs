@@ -74,6 +74,27 @@ fn unpaced() -> Vec<Goal> {
         goals.push(goal(measure, activity, "sockperf", Lower, 0.95));
         goals.push(goal(measure, activity, FLOOR, Lower, 1.05));
     }
+    for (measure, activity, better, ratio) in [
+        (Measure::TcpRate, Tcp, Higher, None),
+        (Measure::TcpCpu, Tcp, Lower, None),
+        (Measure::UdpReceived, Udp, Higher, None),
+        (Measure::UdpSent, Udp, Higher, None),
+        (Measure::AggregatedReceived, Aggregated, Higher, Some(0.9)),
+        (Measure::AggregatedSent, Aggregated, Higher, Some(0.9)),
+    ] {
+        goals.push(Goal {
+            ratio,
+            ..goal(measure, activity, FLOOR, better, 1.0)
+        });
+    }
+    // What a datapath without copies could gain, before anybody writes one.
+    for (measure, better) in [(Measure::TcpRate, Higher), (Measure::TcpCpu, Lower)] {
+        goals.push(Goal {
+            own: ZERO_COPY,
+            ratio: None,
+            ..goal(measure, Tcp, FLOOR, better, 1.0)
+        });
+    }
     goals
 }
 
@@ -170,6 +191,8 @@ pub(crate) const BLIND: &str = "linerate --observe none";
 pub(crate) const PROFILING: &str = "linerate --profile";
 /// The least that the kernel and the machine allow.
 pub(crate) const FLOOR: &str = "bare C loop";
+/// The same, which writes without copying.
+pub(crate) const ZERO_COPY: &str = "bare C loop, MSG_ZEROCOPY";
 /// What most users compare with.
 pub(crate) const IPERF3: &str = "iperf3";
 /// Solarflare's, which no distribution has.

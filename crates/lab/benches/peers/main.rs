@@ -215,6 +215,8 @@ fn wanted_rows(options: &Options) -> Vec<Goal> {
         rows.extend(against_before());
     }
     rows.retain(|goal| wanted_activities(options).contains(&goal.activity));
+    // What one row of the table holds stands together, linerate as it is first.
+    rows.sort_by_key(|goal| (goal.measure, goal.own != OWN, goal.own));
     rows
 }
 
@@ -223,6 +225,7 @@ fn contenders(
     options: &Options,
     folder: &tempfile::TempDir,
 ) -> Vec<Box<dyn Contender>> {
+    let floor = Floor::build(folder);
     let mut all: Vec<Box<dyn Contender>> = vec![
         Box::new(Linerate {
             name: OWN,
@@ -250,7 +253,8 @@ fn contenders(
         Box::new(Sfnt {
             program: options.sfnt.clone(),
         }),
-        Box::new(Floor::build(folder)),
+        Box::new(floor.zero_copy()),
+        Box::new(floor),
     ];
     if let Some(program) = options.before.clone() {
         all.push(Box::new(Linerate {

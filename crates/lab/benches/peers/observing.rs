@@ -89,7 +89,8 @@ fn measure(
                     ..short(activity, cores)
                 };
                 let outcome = client.run(&spec, &mut |_| true)?;
-                let values = values(activity, &outcome).context("a test of a second gave no figures")?;
+                let values =
+                    values(activity, &outcome).context("a test of a second gave no figures")?;
                 results.push(name, activity, Ok(values.into_iter().collect()));
             }
         }

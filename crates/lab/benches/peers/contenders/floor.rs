@@ -1,10 +1,13 @@
-//! A bare C loop, compiled here: what the kernel alone takes for a ping-pong, and how well a loop
-//! that does nothing else paces on this machine.
+//! A bare C loop, compiled here: what the kernel alone takes for a ping-pong, how well a loop that
+//! does nothing else paces on this machine, and what one stream carries by its calls alone.
 
 use super::{Contender, PingPong, first_line, words};
-use crate::activity::{Activity, Lengths, PACED_PAYLOAD, PING_BYTES, Values, round_trips};
-use crate::goals::FLOOR;
-use crate::lab::Lab;
+use crate::activity::{
+    Activity, Lengths, Measure, PACED_PAYLOAD, PAYLOAD, PING_BYTES, Values, round_trips,
+};
+use crate::goals::{FLOOR, ZERO_COPY};
+use crate::lab::{Lab, PATIENCE};
+use crate::process::Done;
 use crate::turns::Pair;
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
@@ -14,6 +17,7 @@ use tempfile::TempDir;
 /// The compiled loop, or why there is none.
 pub(crate) struct Floor {
     program: Result<PathBuf, String>,
+    is_zero_copy: bool,
 }
 
 impl Floor {
@@ -35,13 +39,54 @@ impl Floor {
                 "cc cannot be started ({error}): apt-get install gcc libc6-dev"
             )),
         };
-        Self { program }
+        Self {
+            program,
+            is_zero_copy: false,
+        }
+    }
+
+    /// The same loop, which writes its one TCP stream without copying.
+    pub(crate) fn zero_copy(&self) -> Self {
+        Self {
+            program: self.program.clone(),
+            is_zero_copy: true,
+        }
+    }
+
+    /// One stream as fast as can be, by the roles of its two ends.
+    fn carry(&self, lab: &Lab, lengths: Lengths, stream: &Stream) -> Result<[Done; 2]> {
+        let program = self.program.clone().map_err(anyhow::Error::msg)?;
+        let far = Far::new(lab, stream.bytes);
+        let listening = (stream.transport, far.port);
+        let server = lab.serve(&program, &far.words(stream.far), listening)?;
+        let mut near = far.words(stream.near);
+        near.push(lengths.seconds());
+        let client = lab.client(&program, &near, lengths.test)?;
+        Ok([client, server.finish(PATIENCE).context("server")?])
+    }
+}
+
+/// How one stream is carried: the transport, the roles of both ends, the bytes of a call or datagram.
+struct Stream {
+    transport: &'static str,
+    near: &'static str,
+    far: &'static str,
+    bytes: u32,
+}
+
+/// The count and the seconds that an end of the loop printed.
+fn printed(end: &Done) -> Result<(f64, f64)> {
+    let numbers = end.output.split_ascii_whitespace().map(str::parse);
+    let numbers: Vec<f64> = numbers.collect::<Result<_, _>>().context("the C loop")?;
+    match numbers[..] {
+        [count, nanos] if nanos > 0.0 => Ok((count, nanos / 1e9)),
+        _ => bail!("the C loop printed {:?}", end.output),
     }
 }
 
 impl Contender for Floor {
     fn name(&self) -> &'static str {
-        FLOOR
+        if self.is_zero_copy { ZERO_COPY } else { FLOOR }
     }
 
     fn version(&self) -> Result<String, String> {
@@ -52,8 +97,14 @@ impl Contender for Floor {
 
     fn offers(&self, activity: Activity) -> Result<(), String> {
         match activity {
-            Activity::PingPong | Activity::TcpPingPong | Activity::Paced(_) => Ok(()),
-            _ => Err("it only plays ping-pong and paces".to_owned()),
+            Activity::Tcp => Ok(()),
+            _ if self.is_zero_copy => Err("only one TCP stream goes without copying".to_owned()),
+            Activity::Udp
+            | Activity::Aggregated
+            | Activity::PingPong
+            | Activity::TcpPingPong
+            | Activity::Paced(_) => Ok(()),
+            _ => Err("it carries one stream".to_owned()),
         }
     }
 
@@ -62,19 +113,69 @@ impl Contender for Floor {
     }
 
     fn run(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Values> {
-        let Activity::Paced(pace) = activity else {
-            bail!("it only plays ping-pong and paces");
+        let datagrams = |near, far| Stream {
+            transport: "udp",
+            near,
+            far,
+            bytes: PAYLOAD,
         };
-        let program = self.program.clone().map_err(anyhow::Error::msg)?;
-        let far = Far::new(lab, PACED_PAYLOAD);
-        let server = lab.serve(&program, &far.words("sink"), ("udp", far.port))?;
-        let mut near = far.words("pace");
-        near.extend([lengths.seconds(), pace.to_string()]);
-        lab.client(&program, &near, lengths.test)?;
-        server.stop()?;
-        Ok(Values::new())
+        match activity {
+            Activity::Tcp => {
+                let near = if self.is_zero_copy {
+                    "tcp-fill-zero-copy"
+                } else {
+                    "tcp-fill"
+                };
+                let stream = Stream {
+                    transport: "tcp",
+                    near,
+                    far: "tcp-drain",
+                    bytes: WRITE_BYTES,
+                };
+                let [client, server] = self.carry(lab, lengths, &stream)?;
+                let (bytes, seconds) = printed(&server)?;
+                let cpu = (client.cpu + server.cpu).as_secs_f64();
+                Ok(Values::from([
+                    (Measure::TcpRate, bytes * 8.0 / seconds / 1e9),
+                    (Measure::TcpCpu, cpu / (bytes / 1e9)),
+                ]))
+            }
+            Activity::Udp => {
+                let ends = self.carry(lab, lengths, &datagrams("fill", "drain"))?;
+                packets(&ends, [Measure::UdpSent, Measure::UdpReceived])
+            }
+            Activity::Aggregated => {
+                let ends = self.carry(lab, lengths, &datagrams("fill-gso", "drain-gro"))?;
+                let measures = [Measure::AggregatedSent, Measure::AggregatedReceived];
+                packets(&ends, measures)
+            }
+            Activity::Paced(pace) => {
+                let program = self.program.clone().map_err(anyhow::Error::msg)?;
+                let far = Far::new(lab, PACED_PAYLOAD);
+                let server = lab.serve(&program, &far.words("sink"), ("udp", far.port))?;
+                let mut near = far.words("pace");
+                near.extend([lengths.seconds(), pace.to_string()]);
+                lab.client(&program, &near, lengths.test)?;
+                server.stop()?;
+                Ok(Values::new())
+            }
+            _ => bail!("it carries one stream"),
+        }
     }
 }
+
+/// Thousands of datagrams a second, as each end counted them.
+fn packets(ends: &[Done; 2], measures: [Measure; 2]) -> Result<Values> {
+    let mut values = Values::new();
+    for (end, measure) in ends.iter().zip(measures) {
+        let (count, seconds) = printed(end)?;
+        values.insert(measure, count / seconds / 1e3);
+    }
+    Ok(values)
+}
+
+/// Of each write to a TCP stream, as of linerate and iperf3.
+const WRITE_BYTES: u32 = 128 * 1024;
 
 impl PingPong for Floor {
     fn start(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Pair> {
