@@ -94,7 +94,7 @@ fn of_headlines(all: &[Headline], of_loads: bool) -> String {
     }
 }
 
-/// The strictest goal of each direction.
+/// The strictest goal of each direction; where no load met it, the strictest that one met, first.
 fn of_goals(goals: &[GoalResult]) -> String {
     let mut said: Vec<String> = Vec::new();
     let mut ways = Vec::new();
@@ -103,14 +103,21 @@ fn of_goals(goals: &[GoalResult]) -> String {
             continue;
         }
         ways.push(goal.direction);
-        let found = match goal.lower_bound {
+        let found = |goal| format!("{} with {}", bounds(goal), goal_name(goal));
+        let mut of_way = goals.iter().filter(|one| one.direction == goal.direction);
+        let answer = match of_way.find(|one| one.lower_bound.is_some()) {
+            Some(met) if met == goal => found(met),
+            Some(met) => format!(
+                "{}, no load that was tried with {}",
+                found(met),
+                goal_name(goal)
+            ),
             None => format!("no load that was tried had {}", goal_name(goal)),
-            Some(_) => format!("{} with {}", bounds(goal), goal_name(goal)),
         };
         said.push(if goal.reached {
-            found
+            answer
         } else {
-            format!("{found} (search not finished)")
+            format!("{answer} (search not finished)")
         });
     }
     said.join(" and ")
@@ -175,4 +182,30 @@ fn round_trip(parts: &[Run]) -> Option<String> {
     } else {
         format!("the median round trip is {}", time(first))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::missed::tests::goal;
+    use linerate_model::BitRate;
+
+    #[test]
+    fn a_goal_that_no_load_met_does_not_hide_the_one_that_was_met() {
+        let strict = goal(0.0, Some("the trial time is used up"));
+        let alone = of_goals(std::slice::from_ref(&strict));
+        assert_eq!(
+            alone,
+            "no load that was tried had loss ≤ 0 % (search not finished)"
+        );
+        let loose = GoalResult {
+            lower_bound: BitRate::from_bps(631_000_000).into(),
+            upper_bound: BitRate::from_bps(633_000_000).into(),
+            ..goal(0.001, None)
+        };
+        assert_eq!(
+            of_goals(&[strict, loose]),
+            "631–633 Mbit/s with loss ≤ 0.1 %, no load that was tried with loss ≤ 0 % (search not finished)"
+        );
+    }
 }
