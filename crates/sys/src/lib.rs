@@ -42,3 +42,4 @@ pub mod udp;
 pub mod uring;
 pub mod wake;
 pub mod xsk;
+pub mod zero_copy;

@@ -63,6 +63,11 @@ pub fn set_receive_low_water<Fd: AsFd>(socket: Fd, bytes: i32) -> io::Result<()>
     set_int(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
 }
 
+/// Allows sending without copying (`SO_ZEROCOPY`, Linux 4.14).
+pub(crate) fn set_zero_copy<Fd: AsFd>(socket: Fd) -> io::Result<()> {
+    set_int(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
+}
+
 /// Marks packets as network control (DSCP CS6, RFC 4594 §3.1), so that a path with priorities forwards them ahead of a
 /// saturated queue. Both families: an IPv6 socket may carry mapped IPv4.
 pub fn set_network_control<Fd: AsFd>(socket: Fd) -> io::Result<()> {

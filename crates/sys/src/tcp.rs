@@ -134,9 +134,30 @@ fn time_wait_of(sockstat: &str) -> Option<u64> {
 /// Sends bytes on a connected socket; returns how many it accepted: all of a datagram.
 #[inline]
 pub fn send<Fd: AsFd>(socket: Fd, bytes: &[u8], blocking: Blocking) -> Result<usize, Failure> {
+    send_with(socket, bytes, blocking, SendFlags::NOSIGNAL)
+}
+
+/// [`send`] with `MSG_ZEROCOPY`: the system may read `bytes` until it says that it no longer does.
+#[inline]
+pub(crate) fn send_without_copy<Fd: AsFd>(
+    socket: Fd,
+    bytes: &[u8],
+    blocking: Blocking,
+) -> Result<usize, Failure> {
+    let zero_copy = SendFlags::from_bits_retain(libc::MSG_ZEROCOPY.cast_unsigned());
+    send_with(socket, bytes, blocking, SendFlags::NOSIGNAL | zero_copy)
+}
+
+#[inline]
+fn send_with<Fd: AsFd>(
+    socket: Fd,
+    bytes: &[u8],
+    blocking: Blocking,
+    flags: SendFlags,
+) -> Result<usize, Failure> {
     let flags = match blocking {
-        Blocking::No => SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
-        Blocking::Yes => SendFlags::NOSIGNAL,
+        Blocking::No => flags | SendFlags::DONTWAIT,
+        Blocking::Yes => flags,
     };
     net::send(socket, bytes, flags).map_err(|errno| Failure::new("send", errno))
 }

@@ -8,14 +8,13 @@
 //! - Linux `Documentation/networking/timestamping.rst` §1.3, §2.1
 
 use crate::clock::MonotonicOffset;
-use crate::control::{Control, messages};
+use crate::control::{self, ExtendedError, from_error_queue, messages};
 use crate::failure::Failure;
 use crate::sockopt;
-use crate::udp::{Blocking, fit};
+use crate::udp::Blocking;
 use linerate_model::MonoInstant;
 use std::io;
-use std::mem::zeroed;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Enables timestamps of everything sent and received from now on. A connected TCP socket must have no unacknowledged
@@ -73,7 +72,7 @@ pub fn receive<Fd: AsFd>(
         Blocking::No => libc::MSG_DONTWAIT,
         Blocking::Yes => 0,
     };
-    let (length, facts) = call(socket, room, flags)?;
+    let (length, facts) = control::receive(socket, room, flags, parse)?;
     Ok(Received {
         length,
         stamp: facts.stamp,
@@ -82,46 +81,11 @@ pub fn receive<Fd: AsFd>(
 
 /// The next timestamp of a sent message; `None` if there is none yet.
 pub fn departure<Fd: AsFd>(socket: Fd) -> Result<Option<Departure>, Failure> {
-    let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-    loop {
-        match call(socket.as_fd(), &mut [], flags) {
-            Ok((_, facts)) => {
-                let found = facts.passed.zip(facts.stamp);
-                if let Some(((passed, id), stamp)) = found {
-                    return Ok(Some(Departure { id, passed, stamp }));
-                }
-                // Discards another kind of message in the error queue.
-            }
-            Err(failure) if failure == Failure::would_block(RECVMSG) => return Ok(None),
-            Err(failure) => return Err(failure),
-        }
-    }
-}
-
-const RECVMSG: &str = "recvmsg";
-
-/// Control buffer for the timestamps (64 bytes with their header) and the extended error (at most 64).
-const CONTROL_LEN: usize = 256;
-
-fn call<Fd: AsFd>(socket: Fd, room: &mut [u8], flags: i32) -> Result<(usize, Facts), Failure> {
-    let mut control = Control([0; CONTROL_LEN]);
-    let mut iovec = libc::iovec {
-        iov_base: room.as_mut_ptr().cast(),
-        iov_len: room.len(),
-    };
-    // SAFETY: `msghdr` is plain C data of integers and pointers; all zero is a valid value.
-    let mut header: libc::msghdr = unsafe { zeroed() };
-    header.msg_iov = &raw mut iovec;
-    header.msg_iovlen = 1;
-    header.msg_control = control.0.as_mut_ptr().cast();
-    header.msg_controllen = fit(CONTROL_LEN);
-    let fd = socket.as_fd().as_raw_fd();
-    // SAFETY: the header points to `iovec`, `room` and `control`, all live until the call returns, with their
-    // true lengths (set just above); `fd` is open because `socket` borrows it.
-    let got = unsafe { libc::recvmsg(fd, &raw mut header, flags) };
-    let length = usize::try_from(got).map_err(|_| Failure::last(RECVMSG))?;
-    let used: usize = fit(header.msg_controllen);
-    Ok((length, parse(&control.0[..used.min(CONTROL_LEN)])))
+    from_error_queue(socket, |bytes| {
+        let facts = parse(bytes);
+        let ((passed, id), stamp) = facts.passed.zip(facts.stamp)?;
+        Some(Departure { id, passed, stamp })
+    })
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -136,9 +100,7 @@ fn parse(bytes: &[u8]) -> Facts {
     for (level, kind, data) in messages(bytes) {
         match (level, kind) {
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => facts.stamp = software(data),
-            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
-                facts.passed = passed(data);
-            }
+            _ if ExtendedError::is(level, kind) => facts.passed = passed(data),
             _ => {}
         }
     }
@@ -160,21 +122,21 @@ fn software(data: &[u8]) -> Option<WallStamp> {
     (stamp > 0).then_some(WallStamp(stamp))
 }
 
-/// `struct sock_extended_err`: error (4), origin, type, code, padding (1 each), info (4), data (4).
+/// Where a sent message passed, and its id.
 fn passed(data: &[u8]) -> Option<(Passed, u32)> {
     /// `linux/errqueue.h`: `SCM_TSTAMP_SND`, `SCM_TSTAMP_SCHED`.
     const DRIVER: u32 = 0;
     const SCHEDULER: u32 = 1;
-    let word = |at: usize| Some(u32::from_ne_bytes(*data.get(at..)?.first_chunk()?));
-    if *data.get(4)? != libc::SO_EE_ORIGIN_TIMESTAMPING {
+    let error = ExtendedError::parse(data)?;
+    if error.origin != libc::SO_EE_ORIGIN_TIMESTAMPING {
         return None;
     }
-    let passed = match word(8)? {
+    let passed = match error.info {
         DRIVER => Passed::Driver,
         SCHEDULER => Passed::Scheduler,
         _ => return None,
     };
-    Some((passed, word(12)?))
+    Some((passed, error.data))
 }
 
 /// Converts the kernel's wall time to the monotonic clock.
@@ -239,6 +201,7 @@ pub enum Wall {
 mod tests {
     use super::*;
     use crate::clock::MonoClock;
+    use crate::control::RECVMSG;
     use linerate_model::Clock as _;
     use std::net::{TcpListener, TcpStream, UdpSocket};
 

@@ -213,7 +213,7 @@ pub(super) static ALL: &[Habit] = &[
         Some('Z'),
         &["zerocopy"],
         false,
-        Missing("payload is sent from memory; `--datapath` chooses how"),
+        Is("--datapath sockets,zerocopy=true"),
     ),
     habit(Some('T'), &["title"], true, Same),
     habit(

@@ -27,10 +27,9 @@ fn variants() -> Vec<(&'static dyn DatapathKind, BTreeMap<String, String>)> {
     all.push((ALL[0], BTreeMap::from(offload)));
     let thread = [("sqpoll".to_owned(), "true".to_owned())];
     all.push((find("io-uring").unwrap(), BTreeMap::from(thread)));
-    all.push((
-        ALL[0],
-        BTreeMap::from([("batch".to_owned(), "1".to_owned())]),
-    ));
+    for (key, value) in [("batch", "1"), ("zerocopy", "true")] {
+        all.push((ALL[0], BTreeMap::from([(key.to_owned(), value.to_owned())])));
+    }
     all
 }
 

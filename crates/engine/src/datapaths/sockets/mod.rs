@@ -2,11 +2,13 @@
 //!
 //! With `gso`, runs of datagrams are given to the kernel as one and cut up below the stack; with
 //! `gro`, the kernel may hand over runs that arrived together as one. Both are off unless asked
-//! for, because they change what is measured: the stack is then passed once per run.
+//! for, because they change what is measured: the stack is then passed once per run. With
+//! `zerocopy`, the kernel sends a bulk stream from the sender's own pages.
 
 mod single;
 mod turns;
 mod waiting;
+mod zero_copy;
 
 use super::{
     Arrivals, Availability, Buffers, CALL_LIMIT, Calls, DatagramPath, DatapathKind, ModeDef, Nagle,
@@ -27,6 +29,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 pub(crate) use turns::{TurnSockets, TurnsPath, TurnsSetup};
 use waiting::Waiting;
+use zero_copy::ZeroCopySocket;
 
 /// The kernel's sockets.
 pub(super) struct Sockets;
@@ -48,31 +51,26 @@ struct Params {
     gro: bool,
     batch: usize,
     epoll: bool,
+    zero_copy: bool,
 }
 
 impl Params {
     fn parse(params: &BTreeMap<String, String>) -> Result<Self> {
         let text = |key: &str| params.get(key).map(String::as_str);
+        let is_on = |key: &'static str| match text(key) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => Err(EngineError::plan(key, &other, "it takes true or false")),
+        };
         Ok(Self {
             gso: match text(DatapathChoice::GSO) {
                 None | Some("false") => None,
                 Some("true") => Some(MAX_SEGMENTS),
                 Some(other) => Some(number(DatapathChoice::GSO, other, MAX_SEGMENTS)?),
             },
-            gro: match text(DatapathChoice::GRO) {
-                None | Some("false") => false,
-                Some("true") => true,
-                Some(other) => {
-                    return Err(EngineError::plan("gro", &other, "it takes true or false"));
-                }
-            },
-            epoll: match text("epoll") {
-                None | Some("false") => false,
-                Some("true") => true,
-                Some(other) => {
-                    return Err(EngineError::plan("epoll", &other, "it takes true or false"));
-                }
-            },
+            gro: is_on(DatapathChoice::GRO)?,
+            epoll: is_on("epoll")?,
+            zero_copy: is_on(ZERO_COPY)?,
             batch: match text("batch") {
                 None => DEFAULT_BATCH,
                 Some(other) => number("batch", other, 1024)?,
@@ -114,6 +112,8 @@ impl DatapathKind for Sockets {
             "batch" => "N", "Most datagrams per system call (64).";
             "epoll" => "true|false",
                 "With wait mode busy-poll: poll the device by epoll (Linux 6.9), which takes no privileges.";
+            ZERO_COPY => "true|false",
+                "Send a bulk TCP stream from the sender's own pages (MSG_ZEROCOPY, Linux 4.14).";
         }
     }
 
@@ -158,6 +158,11 @@ impl DatapathKind for Sockets {
         if params.epoll && spec.wait != WaitMode::BusyPoll {
             let why = "it is a way of wait mode busy-poll";
             return Err(EngineError::plan("epoll", &"true", why));
+        }
+        // Bytes that change while the kernel still reads them would arrive changed.
+        if params.zero_copy && spec.workload.as_str() != "bulk" {
+            let why = "it takes a bulk TCP stream, whose bytes never change";
+            return Err(EngineError::plan(ZERO_COPY, &"true", why));
         }
         Ok(())
     }
@@ -223,9 +228,15 @@ impl DatapathKind for Sockets {
             let path = StampedStream::new(socket, waiting.blocking());
             return Ok(Box::new(path.map_err(host("SO_TIMESTAMPING", NO_STAMPS))?));
         }
+        if params.zero_copy {
+            return Ok(Box::new(ZeroCopySocket::new(socket, waiting)?));
+        }
         Ok(Box::new(StreamSocket { socket, waiting }))
     }
 }
+
+/// Parameter of a stream that is sent without copying.
+const ZERO_COPY: &str = "zerocopy";
 
 const NO_STAMPS: &str = "leave --decompose out, or use Linux 4.0 or later";
 
@@ -497,7 +508,13 @@ mod tests {
         assert_eq!((gso.gso, gso.gro, gso.batch), (Some(8), true, 32));
         assert_eq!(params(&[("gso", "true")]).unwrap().group(1448), 45);
         assert_eq!(params(&[]).unwrap().group(1448), 1);
-        for bad in [("gso", "65"), ("gro", "yes"), ("batch", "0")] {
+        assert!(params(&[("zerocopy", "true")]).unwrap().zero_copy);
+        for bad in [
+            ("gso", "65"),
+            ("gro", "yes"),
+            ("batch", "0"),
+            ("zerocopy", "1"),
+        ] {
             assert!(params(&[bad]).is_err(), "{bad:?}");
         }
     }
