@@ -138,6 +138,10 @@ impl Watcher for Notes {
             _ => {}
         }
     }
+
+    fn is_live(&self) -> bool {
+        false
+    }
 }
 
 /// One JSON object per line on standard output.
