@@ -36,8 +36,6 @@ pub struct Ended {
     pub status: ExitStatus,
     /// CPU time of all its threads and of the children that it waited for, user and system.
     pub cpu: Duration,
-    /// Most memory that it had resident at once, or one of these children.
-    pub peak_memory: ByteCount,
 }
 
 /// File in memory for a child's input or output: no reader has to keep up with it.
@@ -263,7 +261,6 @@ pub fn reap(child: Child) -> io::Result<Ended> {
         status: ExitStatus::from_raw(status),
         cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
         // In KiB (getrusage(2)).
-        peak_memory: ByteCount::new(u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024),
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::goals::OWN;
 use crate::lab::Lab;
 use crate::options::Options;
-use crate::process::pause;
+use crate::process::{memory, pause};
 use crate::table::{Line, estimate_text, figure, outcome};
 use anyhow::{Context as _, Result, bail};
 use linerate_analysis::statistics::{USUAL_CONFIDENCE, median, paired_ratio};
@@ -71,12 +71,10 @@ pub(crate) fn memory_line(program: &Path, lab: &Lab) -> Result<Line> {
     let serve = ["serve", "--listen", &listen].map(str::to_owned);
     let server = lab.serve(program, &serve, ("tcp", port))?;
     pause(IDLE);
-    let status = fs::read_to_string(format!("/proc/{}/status", server.id()))?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let number = line.and_then(|line| line.split_ascii_whitespace().nth(1));
-    let kib: f64 = number.context("no VmRSS in /proc")?.parse()?;
+    let resident = memory(server.id(), "VmRSS")?.as_f64();
     server.stop()?;
-    let row = limit_line("`linerate serve` idle, resident MiB", kib / 1024.0, 16.0);
+    let mib = resident / f64::from(1 << 20);
+    let row = limit_line("`linerate serve` idle, resident MiB", mib, 16.0);
     Ok(row)
 }
 

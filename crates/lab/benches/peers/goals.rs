@@ -87,13 +87,18 @@ fn unpaced() -> Vec<Goal> {
             ..goal(measure, activity, FLOOR, better, 1.0)
         });
     }
-    // What a datapath without copies could gain, before anybody writes one.
     for (measure, better) in [(Measure::TcpRate, Higher), (Measure::TcpCpu, Lower)] {
-        goals.push(Goal {
-            own: ZERO_COPY,
-            ratio: None,
-            ..goal(measure, Tcp, FLOOR, better, 1.0)
-        });
+        for (peer, ratio) in [
+            (IPERF3_ZERO_COPY, Some(1.0)),
+            (FLOOR_ZERO_COPY, None),
+            (OWN, None),
+        ] {
+            goals.push(Goal {
+                own: ZERO_COPY,
+                ratio,
+                ..goal(measure, Tcp, peer, better, 1.0)
+            });
+        }
     }
     goals
 }
@@ -185,6 +190,8 @@ pub(crate) const OWN: &str = "linerate";
 pub(crate) const SPINNING: &str = "linerate --wait spin";
 /// linerate with `--datapath af-xdp` at both ends, spinning.
 pub(crate) const PAST_THE_STACK: &str = "linerate af-xdp";
+/// linerate with `--datapath sockets,zerocopy=true`.
+pub(crate) const ZERO_COPY: &str = "linerate zerocopy";
 /// A short test that observes nothing (`--observe none`).
 pub(crate) const BLIND: &str = "linerate --observe none";
 /// A short test with counters and a profile.
@@ -192,9 +199,11 @@ pub(crate) const PROFILING: &str = "linerate --profile";
 /// The least that the kernel and the machine allow.
 pub(crate) const FLOOR: &str = "bare C loop";
 /// The same, which writes without copying.
-pub(crate) const ZERO_COPY: &str = "bare C loop, MSG_ZEROCOPY";
+pub(crate) const FLOOR_ZERO_COPY: &str = "bare C loop, MSG_ZEROCOPY";
 /// What most users compare with.
 pub(crate) const IPERF3: &str = "iperf3";
+/// The same with `--zerocopy`: `sendfile`.
+pub(crate) const IPERF3_ZERO_COPY: &str = "iperf3 --zerocopy";
 /// Solarflare's, which no distribution has.
 pub(crate) const SFNT: &str = "sfnt-pingpong";
 /// Google's `tcp_stream`, which no distribution has.

@@ -24,7 +24,7 @@ use crate::activity::{Activity, Lengths, PACES, STREAMS, Values};
 use crate::contenders::{
     Contender, Floor, Iperf2, Iperf3, Linerate, Neper, PingPong, Sfnt, Sockperf, Variant, perform,
 };
-use crate::goals::{BEFORE, Goal, OWN, PAST_THE_STACK, SPINNING, against_before, goals};
+use crate::goals::{BEFORE, Goal, OWN, PAST_THE_STACK, SPINNING, ZERO_COPY, against_before, goals};
 use crate::lab::Lab;
 use crate::options::{Mode, Options};
 use crate::table::{Line, Results};
@@ -226,6 +226,10 @@ fn contenders(
     folder: &tempfile::TempDir,
 ) -> Vec<Box<dyn Contender>> {
     let floor = Floor::build(folder);
+    let iperf3 = |is_zero_copy| Iperf3 {
+        program: options.iperf3.clone().unwrap_or_else(|| "iperf3".into()),
+        is_zero_copy,
+    };
     let mut all: Vec<Box<dyn Contender>> = vec![
         Box::new(Linerate {
             name: OWN,
@@ -242,9 +246,13 @@ fn contenders(
             program: program.to_owned(),
             variant: Variant::PastTheStack,
         }),
-        Box::new(Iperf3 {
-            program: options.iperf3.clone().unwrap_or_else(|| "iperf3".into()),
+        Box::new(Linerate {
+            name: ZERO_COPY,
+            program: program.to_owned(),
+            variant: Variant::ZeroCopy,
         }),
+        Box::new(iperf3(false)),
+        Box::new(iperf3(true)),
         Box::new(Iperf2),
         Box::new(Sockperf),
         Box::new(Neper {

@@ -7,7 +7,7 @@ use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::process::{self, Ended, reap, wait_for_end};
 use linerate_testbed::duts::Tester;
 use linerate_testbed::{Host, TestbedError};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read as _, Seek as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -49,7 +49,7 @@ pub(crate) struct Done {
     pub(crate) output: String,
     /// User and system time of the whole process.
     pub(crate) cpu: Duration,
-    /// Most memory that it had resident.
+    /// Most memory that it had resident, as read once a second.
     pub(crate) peak_memory: ByteCount,
 }
 
@@ -113,16 +113,17 @@ impl Process {
 
     /// Waits for its own end; an exit code other than 0 and a late end are errors.
     pub(crate) fn finish(mut self, patience: Duration) -> Result<Done> {
-        let ended = wait_for_end(self.child(), MonoClock.now().after(patience))?;
-        if !ended {
-            let printed = self.printed()?;
-            bail!("{} did not end within {patience:?}: {printed}", self.name);
+        let deadline = MonoClock.now().after(patience);
+        let mut peak_memory = ByteCount::default();
+        while !wait_for_end(self.child(), deadline.min(MonoClock.now().after(LOOK)))? {
+            if MonoClock.now() >= deadline {
+                let printed = self.printed()?;
+                bail!("{} did not end within {patience:?}: {printed}", self.name);
+            }
+            // The kernel's own account of an ended process begins with the memory of who started it.
+            peak_memory = peak_memory.max(memory(self.id(), "VmHWM")?);
         }
-        let Ended {
-            status,
-            cpu,
-            peak_memory,
-        } = self.reap()?;
+        let Ended { status, cpu } = self.reap()?;
         if !status.success() {
             let printed = self.printed()?;
             bail!("{}: {status}: {printed}", self.name);
@@ -193,5 +194,21 @@ fn text(file: &mut File) -> Result<String> {
     file.read_to_string(&mut text)?;
     Ok(text)
 }
+
+/// Memory of a running process as its `status` has it under `key`.
+pub(crate) fn memory(id: u32, key: &str) -> Result<ByteCount> {
+    let status = fs::read_to_string(format!("/proc/{id}/status"))?;
+    let words = |line: &str| -> Option<u64> {
+        let (of, value) = line.split_once(':')?;
+        let kib = value.split_ascii_whitespace().next()?;
+        (of == key).then(|| kib.parse().ok())?
+    };
+    let kib = status.lines().find_map(words);
+    let kib = kib.with_context(|| format!("no {key} in /proc/{id}/status"))?;
+    Ok(ByteCount::new(kib * 1024))
+}
+
+/// How often the memory of a process is read that is waited for.
+const LOOK: Duration = Duration::from_secs(1);
 
 const MOST_PRINTED: usize = 400;

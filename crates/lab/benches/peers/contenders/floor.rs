@@ -5,7 +5,7 @@ use super::{Contender, PingPong, first_line, words};
 use crate::activity::{
     Activity, Lengths, Measure, PACED_PAYLOAD, PAYLOAD, PING_BYTES, Values, round_trips,
 };
-use crate::goals::{FLOOR, ZERO_COPY};
+use crate::goals::{FLOOR, FLOOR_ZERO_COPY};
 use crate::lab::{Lab, PATIENCE};
 use crate::process::Done;
 use crate::turns::Pair;
@@ -86,7 +86,11 @@ fn printed(end: &Done) -> Result<(f64, f64)> {
 
 impl Contender for Floor {
     fn name(&self) -> &'static str {
-        if self.is_zero_copy { ZERO_COPY } else { FLOOR }
+        if self.is_zero_copy {
+            FLOOR_ZERO_COPY
+        } else {
+            FLOOR
+        }
     }
 
     fn version(&self) -> Result<String, String> {

@@ -2,6 +2,7 @@
 
 use super::{Contender, first_line, number, of_streams, words};
 use crate::activity::{Activity, Lengths, Measure, PACED_PAYLOAD, PAYLOAD, Values};
+use crate::goals::{IPERF3, IPERF3_ZERO_COPY};
 use crate::lab::Lab;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -11,11 +12,17 @@ use std::process::Command;
 /// The installed one, or another.
 pub(crate) struct Iperf3 {
     pub(crate) program: PathBuf,
+    /// With `--zerocopy`, for one TCP stream.
+    pub(crate) is_zero_copy: bool,
 }
 
 impl Contender for Iperf3 {
     fn name(&self) -> &'static str {
-        "iperf3"
+        if self.is_zero_copy {
+            IPERF3_ZERO_COPY
+        } else {
+            IPERF3
+        }
     }
 
     fn version(&self) -> Result<String, String> {
@@ -24,6 +31,8 @@ impl Contender for Iperf3 {
 
     fn offers(&self, activity: Activity) -> Result<(), String> {
         match activity {
+            Activity::Tcp => Ok(()),
+            _ if self.is_zero_copy => Err("only one TCP stream goes without copying".to_owned()),
             Activity::PingPong | Activity::TcpPingPong => Err("iperf3 has no ping-pong".to_owned()),
             Activity::Streams(streams) if streams > MAX_STREAMS => {
                 Err(format!("iperf3 has at most {MAX_STREAMS} streams"))
@@ -46,6 +55,9 @@ impl Contender for Iperf3 {
         let mut client = words(&["-c", &address, "-p", &port_word, "-J", "-t"]);
         client.push(lengths.seconds());
         client.extend(traffic(activity));
+        if self.is_zero_copy {
+            client.push("--zerocopy".to_owned());
+        }
         let client = lab.client(&self.program, &client, lengths.test)?;
         let server = server.finish(lengths.test).context("server")?;
         let document: Value = serde_json::from_str(&client.output)?;

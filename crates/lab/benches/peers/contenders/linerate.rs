@@ -28,6 +28,8 @@ pub(crate) enum Variant {
     Plain,
     /// With `--wait spin`: for pacing.
     Spinning,
+    /// With `--datapath sockets,zerocopy=true`: a TCP stream without copying at its sender.
+    ZeroCopy,
 }
 
 impl Contender for Linerate {
@@ -40,11 +42,14 @@ impl Contender for Linerate {
     }
 
     fn offers(&self, activity: Activity) -> Result<(), String> {
-        use Activity::{Paced, PingPong, Udp};
+        use Activity::{Paced, PingPong, Tcp, Udp};
         match (self.variant, activity) {
             (Variant::PastTheStack, Udp | PingPong) => past_the_stack(),
             (Variant::PastTheStack, _) => Err("af-xdp has its own table rows only".to_owned()),
-            (Variant::Plain, _) | (Variant::Spinning, Paced(_)) => Ok(()),
+            (Variant::Plain, _) | (Variant::Spinning, Paced(_)) | (Variant::ZeroCopy, Tcp) => {
+                Ok(())
+            }
+            (Variant::ZeroCopy, _) => Err("only one TCP stream goes without copying".to_owned()),
             (Variant::Spinning, _) => {
                 Err("another way to wait is compared for pacing only".to_owned())
             }
@@ -107,8 +112,10 @@ impl Linerate {
             take_past_the_stack(&mut client);
         }
         client.extend(words(&["-t", &seconds, "--cpu", &lab.pinning()]));
-        if self.variant == Variant::Spinning {
-            client.extend(words(&["--wait", "spin"]));
+        match self.variant {
+            Variant::Spinning => client.extend(words(&["--wait", "spin"])),
+            Variant::ZeroCopy => client.extend(words(&["--datapath", "sockets,zerocopy=true"])),
+            Variant::PastTheStack | Variant::Plain => {}
         }
         client.extend(words(&["--json", "--no-store", "--quiet"]));
         let client = lab.start_client(&self.program, &client)?;
