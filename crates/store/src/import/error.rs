@@ -265,6 +265,17 @@ pub enum ImportError {
         /// The kind of test.
         what: &'static str,
     },
+    /// Lines that can be joined in several ways.
+    #[error(
+        "{file}: its lines are wrapped at {width} columns, and joined at words they tell other figures than joined at that \
+         column; give the log with its lines whole"
+    )]
+    Wrapped {
+        /// The file.
+        file: String,
+        /// Columns in which a line has room.
+        width: usize,
+    },
     /// No format knows it.
     #[error(
         "{file} is not a log that linerate can import (it begins with \"{first}\"); it imports: {}",

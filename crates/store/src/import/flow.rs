@@ -95,6 +95,21 @@ pub struct LatencyTest {
     pub fingerprint: u64,
 }
 
+impl LatencyTest {
+    /// How many figures of its delays are known.
+    pub(super) fn figures(&self) -> usize {
+        let delays = self.trials.iter().filter_map(Trial::delay);
+        let known = delays.map(|delay| {
+            let bounds = [delay.min_ns, delay.max_ns, delay.count];
+            let quantiles = [delay.p50_ns, delay.p90_ns, delay.p99_ns, delay.p999_ns];
+            let means = [delay.mean_ns, delay.stdev_ns];
+            let whole = bounds.iter().chain(&quantiles).flatten().count();
+            whole + means.iter().flatten().count()
+        });
+        known.sum()
+    }
+}
+
 /// Which end wrote a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {

@@ -6,7 +6,7 @@
 
 use super::layers::{Layers, Signs};
 use super::text::{Line, Writer};
-use super::{Hints, LogFormat, LogReader, ParsedTest, Result, Source, layers};
+use super::{Hints, LogFormat, LogReader, ParsedTest, Result, Row, Source, layers};
 use std::collections::BTreeMap;
 
 /// Most programs that a log is told apart by; the names of more differ from line to line.
@@ -65,9 +65,11 @@ impl Shares {
         let mut lines = layers.open(log)?;
         let mut counts = Counts::default();
         let mut count = |test: ParsedTest| {
-            if let ParsedTest::Traffic(test) = &test {
-                counts.figures += test.figures();
-            }
+            counts.figures += match &test {
+                ParsedTest::Latency(test) => test.figures(),
+                ParsedTest::Traffic(test) => test.figures(),
+                ParsedTest::Refused(_) | ParsedTest::Skipped(_) => 0,
+            };
             let is_whole = match test {
                 ParsedTest::Skipped(_) | ParsedTest::Refused(_) => false,
                 ParsedTest::Latency(test) => test.doubts.is_empty(),
@@ -82,6 +84,24 @@ impl Shares {
         readers.finish(&mut count);
         Ok(counts)
     }
+
+    /// The figures that come out of the lines where they are read this way, whatever lines they stand in.
+    pub(super) fn figures(
+        &self,
+        log: &dyn Source,
+        layers: &Layers,
+        hints: &Hints,
+    ) -> Result<Vec<String>> {
+        let mut readers = self.readers(&log.name(), hints)?;
+        let mut lines = layers.open(log)?;
+        let mut all = Vec::new();
+        let mut add = |test: ParsedTest| all.push(figures(&test));
+        while let Some(line) = lines.next()? {
+            readers.take(&line, &mut add);
+        }
+        readers.finish(&mut add);
+        Ok(all)
+    }
 }
 
 /// Tests of a log.
@@ -91,8 +111,39 @@ pub(super) struct Counts {
     pub(super) whole: usize,
     /// Those that are cut off, failed, or contradict themselves.
     pub(super) faults: usize,
-    /// What is known of traffic, in all tests.
+    /// What is known, in all tests.
     pub(super) figures: usize,
+}
+
+impl Counts {
+    /// Whether more is known than in `other`, and nothing contradicts it. A row that was joined to another is none any
+    /// more, and contradicts nothing.
+    pub(super) const fn is_better_than(&self, other: &Self) -> bool {
+        let is_more = self.figures > other.figures
+            || self.figures == other.figures && self.whole > other.whole;
+        let is_whole = self.faults == 0 && self.whole > 0 && self.whole >= other.whole;
+        is_more && is_whole
+    }
+
+    /// Whether as much is known as in `other`, and nothing contradicts it.
+    pub(super) const fn is_as_good_as(&self, other: &Self) -> bool {
+        self.figures == other.figures && self.whole == other.whole && self.faults == 0
+    }
+}
+
+fn figures(test: &ParsedTest) -> String {
+    match test {
+        ParsedTest::Latency(test) => format!("{:?}", test.trials),
+        ParsedTest::Traffic(test) => {
+            let flows = test.flows.iter().map(|flow| {
+                let rows = flow.sent_rows.iter().chain(flow.received_rows.iter());
+                let rows: Vec<_> = rows.map(|row| Row { line: 0, ..*row }).collect();
+                format!("{:?} {:?} {rows:?}", flow.sent, flow.received)
+            });
+            format!("{:?} {}", test.transport, flows.collect::<String>())
+        }
+        ParsedTest::Refused(_) | ParsedTest::Skipped(_) => String::new(),
+    }
 }
 
 /// Readers of the lines of one log, by whose lines they read; `None` is of all that have no reader of their own.

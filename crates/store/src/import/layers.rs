@@ -198,7 +198,7 @@ pub(super) struct Signs {
     counts: Vec<usize>,
     /// Its first line that is not blank, shortened.
     first: String,
-    /// Characters of its longest line.
+    /// Characters of its longest line. One of a single word tells no width: what wraps lines may not break it.
     widest: usize,
     /// A tool that is not read, but in whose words it is.
     other_tool: Option<&'static str>,
@@ -219,7 +219,11 @@ impl Signs {
         if self.first.is_empty() {
             self.first = text.trim().chars().take(60).collect();
         }
-        self.widest = self.widest.max(text.chars().count());
+        let line = text.trim();
+        if line.contains(char::is_whitespace) {
+            let length = text.trim_end().chars().count();
+            self.widest = self.widest.max(length);
+        }
         self.other_tool = self.other_tool.or_else(|| other_tools::name(text));
         for (count, sign) in self.counts.iter_mut().zip(signs(text)) {
             *count += sign;

@@ -253,8 +253,9 @@ fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(
         return read_below(log, &layers, &signs, hints, gathered).map_err(explain);
     };
     gathered.warn(format!(
-        "{}: a mail seems to have wrapped its lines at {} columns; they were joined",
+        "{}: {} seems to have wrapped its lines at {} columns; they were joined",
         log.name(),
+        unwrapped.by.writer(),
         unwrapped.width
     ));
     let Unwrapped {

@@ -1,14 +1,15 @@
-//! Lines that a mail wrapped: the words that did not fit stand on a line of their own.
+//! Lines that a mail or a terminal wrapped: what did not fit stands on a line of its own.
 //!
-//! That a line is the rest of the one before is a guess. So a log is read both ways, and joined only where more of it is
-//! known then and every test is whole.
+//! That a line is the rest of the one before is a guess, and so is where it was broken: a mail breaks between words, a
+//! terminal in its last column. So a log is read in each way, and joined only where more of it is known then and every
+//! test is whole; a log in which both ways know as much but tell different figures is refused.
 
 use super::interleaved::Shares;
 use super::layers::{Layers, Signs, begins};
-use super::{Hints, Result, Source, iperf3_json};
+use super::{Hints, ImportError, Result, Source, iperf3_json};
 use std::ops::RangeInclusive;
 
-/// Where mails wrap, characters.
+/// Where mails and terminals wrap, characters.
 const WIDTHS: RangeInclusive<usize> = 40..=160;
 
 /// Longer than any log in a mail.
@@ -22,8 +23,39 @@ pub(super) struct Unwrapped {
     pub(super) log: (String, Vec<u8>),
     pub(super) layers: Layers,
     pub(super) signs: Signs,
-    /// Length of the log's longest line, characters.
+    /// Columns in which a line has room.
     pub(super) width: usize,
+    pub(super) by: Break,
+}
+
+impl Unwrapped {
+    fn figures(&self, hints: &Hints) -> Result<Vec<String>> {
+        let shares = Shares::find(&self.log, &self.layers, self.signs.clone(), hints)?;
+        shares.figures(&self.log, &self.layers, hints)
+    }
+}
+
+/// Where a line is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Break {
+    /// In the last column, which may be inside of a word.
+    Column,
+    /// There too, of lines whose last columns were blank and are gone.
+    Padded,
+    /// Between two words.
+    Word,
+}
+
+impl Break {
+    const ALL: [Self; 3] = [Self::Word, Self::Column, Self::Padded];
+
+    /// What breaks lines there.
+    pub(super) const fn writer(self) -> &'static str {
+        match self {
+            Self::Column | Self::Padded => "a terminal",
+            Self::Word => "a mail",
+        }
+    }
 }
 
 /// The log with its lines joined, if more is known of it then and nothing is in doubt.
@@ -38,67 +70,142 @@ pub(super) fn unwrap(
     if !WIDTHS.contains(&width) || !signs.format().is_ok_and(|format| !is_json(format.id)) {
         return Ok(None);
     }
-    let Some(text) = joined(log, layers, width)? else {
+    let Some(lines) = lines(log, layers, width)? else {
         return Ok(None);
     };
-    let as_is = Shares::find(log, layers, signs.clone(), hints)?.counts(log, layers, hints)?;
-    let log = (log.name(), text.into_bytes());
-    let (layers, signs) = Layers::find(&log)?;
-    if signs.format().is_err() {
-        return Ok(None);
+    let mut best = Shares::find(log, layers, signs.clone(), hints)?.counts(log, layers, hints)?;
+    let mut unwrapped: Option<Unwrapped> = None;
+    for by in Break::ALL {
+        let Some(text) = joined(&lines, width, by) else {
+            continue;
+        };
+        let log = (log.name(), text.into_bytes());
+        let (layers, signs) = Layers::find(&log)?;
+        if signs.format().is_err() {
+            continue;
+        }
+        let shares = Shares::find(&log, &layers, signs.clone(), hints)?;
+        let counts = shares.counts(&log, &layers, hints)?;
+        if let Some(other) = unwrapped.as_ref().filter(|_| counts.is_as_good_as(&best))
+            && other.figures(hints)? != shares.figures(&log, &layers, hints)?
+        {
+            return Err(ImportError::Wrapped { file: log.0, width });
+        }
+        if counts.is_better_than(&best) {
+            best = counts;
+            unwrapped = Some(Unwrapped {
+                log,
+                layers,
+                signs,
+                width,
+                by,
+            });
+        }
     }
-    let shares = Shares::find(&log, &layers, signs.clone(), hints)?;
-    let counts = shares.counts(&log, &layers, hints)?;
-    // A row that was joined to another is none any more, and contradicts nothing.
-    let is_more = counts.figures > as_is.figures
-        || counts.figures == as_is.figures && counts.whole > as_is.whole;
-    let is_whole = counts.faults == 0 && counts.whole >= as_is.whole.max(1);
-    Ok((is_more && is_whole).then_some(Unwrapped {
-        log,
-        layers,
-        signs,
-        width,
-    }))
+    Ok(unwrapped)
 }
 
-/// The lines below the layers of a log, joined with their rests; `None` if none has one, or several programs wrote it.
-fn joined(log: &dyn Source, layers: &Layers, width: usize) -> Result<Option<String>> {
-    let mut lines = layers.open(log)?;
-    let mut text = String::new();
-    let (mut length, mut rests) = (0, 0);
-    // Number of the line that is written. A paragraph ends with as many empty lines as were joined in it, so that numbers of
-    // lines are those of the log from the next one on; an empty line inside it could end a table.
-    let mut at = 1;
-    while let Some(line) = lines.next()? {
+/// A line of a log below its layers.
+struct Written {
+    number: usize,
+    text: String,
+    /// Its characters up to the last one that is not blank.
+    length: usize,
+}
+
+/// The lines below the layers of a log; `None` if none can be a rest, or several programs wrote it.
+fn lines(log: &dyn Source, layers: &Layers, width: usize) -> Result<Option<Vec<Written>>> {
+    let mut pieces = layers.open(log)?;
+    let mut lines = Vec::<Written>::new();
+    let mut has_rest = false;
+    while let Some(line) = pieces.next()? {
         if line.number > MAX_LINES || line.writer.is_some() {
             return Ok(None);
         }
-        if is_rest(length, line.text, width) {
-            text.push(' ');
-            text.push_str(line.text.trim_start());
+        let before = lines.last().map_or(0, |before| before.length);
+        has_rest |= Break::ALL
+            .iter()
+            .any(|by| by.is_rest(before, line.text, width));
+        lines.push(Written {
+            number: line.number,
+            length: line.text.trim_end().chars().count(),
+            text: line.text.to_owned(),
+        });
+    }
+    Ok(has_rest.then_some(lines))
+}
+
+/// The lines joined with their rests; `None` if none has one that is broken there. Where no line is full to its last column,
+/// all are broken at blanks.
+fn joined(lines: &[Written], width: usize, by: Break) -> Option<String> {
+    let mut text = String::new();
+    let (mut length, mut rests, mut full) = (0, 0, 0);
+    // Number of the line that is written. A paragraph ends with as many empty lines as were joined in it, so that numbers of
+    // lines are those of the log from the next one on; an empty line inside it could end a table.
+    let mut at = 1;
+    for line in lines {
+        if by.is_rest(length, &line.text, width) {
+            by.join(&mut text, line, width - length.min(width));
             rests += 1;
+            full += usize::from(length == width);
         } else {
             let mut ends = usize::from(line.number > 1);
             if line.text.trim().is_empty() {
                 ends = ends.max(line.number.saturating_sub(at));
             }
             text.push_str(&"\n".repeat(ends));
-            text.push_str(line.text);
+            text.push_str(&line.text);
             at += ends;
         }
-        length = line.text.trim_end().chars().count();
+        text.truncate(text.trim_end_matches([' ', '\t']).len());
+        length = line.length;
     }
     text.push('\n');
-    Ok((rests > 0).then_some(text))
+    let is_broken = match by {
+        Break::Column => rests > 0,
+        Break::Padded => full > 0 && full < rests,
+        Break::Word => rests > 0,
+    };
+    is_broken.then_some(text)
 }
 
-/// Whether a line is what did not fit any more into the one before, which has this length.
-fn is_rest(length: usize, line: &str, width: usize) -> bool {
-    let text = line.trim_start();
-    let is_text = text.starts_with(|c: char| c.is_alphanumeric() || "()/.%".contains(c));
-    let word = text.split_whitespace().next().unwrap_or_default();
-    length > 0
-        && is_text
-        && begins(text).is_none()
-        && length + MAX_BLANKS + word.chars().count() > width
+impl Break {
+    /// Whether a line is what did not fit any more into the one before, which has this length.
+    fn is_rest(self, length: usize, line: &str, width: usize) -> bool {
+        let text = line.trim_start();
+        let (first, inside) = match self {
+            Self::Column | Self::Padded => (0, "=:,]_\""),
+            Self::Word => {
+                let word = text.split_whitespace().next().unwrap_or_default();
+                (word.chars().count(), "")
+            }
+        };
+        // A negative figure, or an option of a command, is no rule.
+        let is_text = text
+            .trim_start_matches('-')
+            .starts_with(char::is_alphanumeric)
+            || text.starts_with(|c| "()/.%".contains(c) || inside.contains(c));
+        length > 0
+            && is_text
+            && match self {
+                Self::Column => length == width,
+                Self::Padded => (width.saturating_sub(MAX_BLANKS)..=width).contains(&length),
+                Self::Word => length + MAX_BLANKS + first > width,
+            }
+            && begins(text).is_none()
+    }
+
+    /// Adds the rest of a line to it, in whose last columns `room` blanks are gone.
+    fn join(self, text: &mut String, rest: &Written, room: usize) {
+        match self {
+            Self::Column | Self::Padded => {
+                text.push_str(&" ".repeat(room));
+                text.push_str(&rest.text);
+            }
+            Self::Word => {
+                text.push(' ');
+                text.push_str(rest.text.trim_start());
+            }
+        }
+    }
 }
