@@ -12,12 +12,15 @@ const ALL: &[Tool] = &[
         lines: &[
             &["Copyright Version", "Microsoft"],
             &["Thread", "Time(s)", "Throughput"],
+            &["<ntttcpr computername="],
+            &["<ntttcps computername="],
         ],
     },
     Tool {
         name: "uperf",
         lines: &[
             &["Starting", "processes running profile:"],
+            &["Starting", "threads running profile:"],
             &["Netstat statistics for this run"],
             &["Txn", "op/s"],
             &["uperf-"],
@@ -48,7 +51,49 @@ const ALL: &[Tool] = &[
     },
     Tool {
         name: "wrk",
-        lines: &[&["Requests/sec:"], &["Thread Stats", "Avg", "Stdev"]],
+        lines: &[&["Thread Stats", "Avg", "Stdev"]],
+    },
+    Tool {
+        name: "nuttcp with `-fparse` (it is read without)",
+        lines: &[&["megabytes=", "real_seconds=", "rate_Mbps="]],
+    },
+    Tool {
+        name: "hey",
+        lines: &[&["Response time histogram:"]],
+    },
+    Tool {
+        name: "ApacheBench",
+        lines: &[
+            &["This is ApacheBench"],
+            &["Requests per second:", "[#/sec]"],
+        ],
+    },
+    Tool {
+        name: "fio",
+        lines: &[&["rw=", "ioengine=", "iodepth="]],
+    },
+    Tool {
+        name: "Flent",
+        lines: &[&["Summary of ", " test run from "]],
+    },
+    Tool {
+        name: "the kernel's pktgen",
+        lines: &[
+            &["Params: count", "min_pkt_size"],
+            &["pkts-sofar:", "errors:"],
+        ],
+    },
+    Tool {
+        name: "a TWAMP or OWAMP client",
+        lines: &[&["--- twping statistics"], &["--- owping statistics"]],
+    },
+    Tool {
+        name: "`size` (`linerate footprint` reads the ELF file or the linker map)",
+        lines: &[&["text", "data", "bss", "dec", "hex", "filename"]],
+    },
+    Tool {
+        name: "a linker, its map (`linerate footprint` reads it)",
+        lines: &[&["Linker script and memory map"]],
     },
     Tool {
         name: "speedtest-cli",
@@ -65,14 +110,6 @@ const ALL: &[Tool] = &[
     Tool {
         name: "curl",
         lines: &[&["% Total", "% Received", "% Xferd"]],
-    },
-    Tool {
-        name: "Python's print of a dictionary (`json.dumps` makes JSON of it)",
-        lines: &[&["{'start':", "'connected':"]],
-    },
-    Tool {
-        name: "a logger that wrote a JSON document as one quoted text (undo its quotes)",
-        lines: &[&["{\\\"start\\\":", "\\\"connected\\\":"]],
     },
     Tool {
         name: "crusader",
@@ -116,8 +153,8 @@ mod tests {
                 Some("mtr"),
             ),
             (
-                "msg=\"{\\\"start\\\": {\\\"connected\\\": []}}\"",
-                Some("a logger that wrote a JSON document as one quoted text (undo its quotes)"),
+                "   text    data     bss     dec     hex filename",
+                Some("`size` (`linerate footprint` reads the ELF file or the linker map)"),
             ),
             ("Dear reader,", None),
         ] {

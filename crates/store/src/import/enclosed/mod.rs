@@ -1,4 +1,5 @@
-//! What a log is written in: HTML of a page, quoted-printable of a mail, a table, the escapes of Markdown.
+//! What a log is written in: HTML of a page, quoted-printable of a mail, a table, the escapes of Markdown, Python's print of
+//! a text or dictionary, quotes of a logger.
 //!
 //! Whether a log is written in one of these is not guessed from its marks alone: its lines must look at least as much
 //! like a tool's with it taken off as they do with it.
@@ -7,6 +8,8 @@ mod cells;
 mod entities;
 mod escapes;
 mod html;
+mod python;
+mod quoted;
 mod quoted_printable;
 
 use super::text::{MAX_PIECE_BYTES, Pieces, typed};
@@ -31,6 +34,8 @@ pub(super) static ALL: &[&Enclosure] = &[
     &quoted_printable::ENCLOSURE,
     &cells::ENCLOSURE,
     &escapes::ENCLOSURE,
+    &python::ENCLOSURE,
+    &quoted::ENCLOSURE,
 ];
 
 impl Enclosure {
