@@ -16,13 +16,16 @@ impl Command {
     pub(super) fn find(line: &str, tools: &[&str]) -> Option<Self> {
         let mut position = 0;
         for word in line.split(' ') {
-            let rest = &line[position..];
-            let name = word.rsplit('/').next().unwrap_or(word);
-            let has_options = rest[word.len()..].trim_start().starts_with('-');
-            if tools.contains(&name) && has_options {
-                return Self::after_prompt(&line[..position], rest);
+            // A prompt of Windows may have no blank at its end.
+            let start = position + word.rfind('>').map_or(0, |at| at + 1);
+            let end = position + word.len();
+            let name = line[start..end].rsplit(['/', '\\']).next();
+            let name = name.map(|name| name.strip_suffix(".exe").unwrap_or(name));
+            let has_options = line[end..].trim_start().starts_with('-');
+            if has_options && name.is_some_and(|name| tools.contains(&name)) {
+                return Self::after_prompt(&line[..start], &line[start..]);
             }
-            position += word.len() + 1;
+            position = end + 1;
         }
         None
     }
@@ -111,6 +114,14 @@ mod tests {
         let host = found("[root@Lhotze src]# ./src/iperf3 -s").unwrap();
         assert_eq!(host.host.as_deref(), Some("Lhotze"));
         assert_eq!(found("iperf3 -c ::1").unwrap().host, None);
+        for prompt in [
+            "C:\\iperf-3.1>",
+            "PS C:\\Users\\me> .\\",
+            "C:\\> C:\\tools\\",
+        ] {
+            let windows = found(&format!("{prompt}iperf3.exe -c ::1 -b 70M")).unwrap();
+            assert_eq!(windows.value("-b", &[]), Some("70M"), "{prompt}");
+        }
     }
 
     #[test]

@@ -142,6 +142,8 @@ pub(super) struct Log {
     pub(super) is_lost: bool,
     /// The command line that was seen last and of which no test is yet.
     pub(super) command: Option<Command>,
+    /// The line before was the end of it, so far.
+    is_command: bool,
     /// What the tool said of its version.
     pub(super) version: Option<String>,
     /// What the tool said last of why it failed.
@@ -198,6 +200,7 @@ impl Log {
             place: Place::Inner,
             is_lost: false,
             command: None,
+            is_command: false,
             version: None,
             failure: None,
             has_test: false,
@@ -219,6 +222,29 @@ impl Log {
         } else if let Some(failure) = &mut self.failure {
             failure.after += 1;
         }
+    }
+
+    /// Remembers whether a command line ends with this line, or goes on in the next.
+    fn note_command(&mut self, line: &str) {
+        let command = self.command.as_ref();
+        self.is_command = command.is_some_and(|command| line.trim_end().ends_with(&command.line));
+    }
+
+    /// Whether the line goes on with the command line before it, as a mail wraps one and as it is typed with a backslash.
+    fn continues_command(&mut self, line: &str) -> bool {
+        let Some(command) = self.command.as_mut().filter(|_| self.is_command) else {
+            return false;
+        };
+        let words = line.trim();
+        let option = words.strip_prefix('-');
+        let option = option.map(|option| option.strip_prefix('-').unwrap_or(option));
+        let is_option = option.is_some_and(|name| name.starts_with(char::is_alphanumeric));
+        let typed = command.line.strip_suffix('\\');
+        if !is_option && typed.is_none() {
+            return false;
+        }
+        command.line = format!("{} {words}", typed.unwrap_or(&command.line).trim_end());
+        true
     }
 
     /// The test that begins at `line` as one that failed, if its tool says so at its end.
@@ -403,12 +429,16 @@ impl<G: Grammar> LogReader for Reader<G> {
         if self.is_repeated(&text) {
             return;
         }
+        if self.log.continues_command(&text) {
+            return;
+        }
         self.log.note_failure(&text);
         if let Err(fault) = self.line(&text) {
             let begun = self.open.take().map(|open| open.begun());
             let error = self.log.error(fault, &text, begun);
             self.log.refuse(error);
         }
+        self.log.note_command(&text);
         self.tell_repeated();
     }
 

@@ -23,12 +23,13 @@ pub(super) static FORMAT: LogFormat = LogFormat {
         const MARKS: &[&str] = &[
             "Connecting to host ",
             "Accepted connection from ",
-            " connected to ",
             "iperf Done.",
             "Bitrate",
             "iperf3: ",
         ];
-        usize::from(MARKS.iter().any(|mark| line.contains(mark)))
+        // Other tools write a port behind a colon.
+        let is_stream = line.contains(" connected to ") && line.contains(" port ");
+        usize::from(is_stream || MARKS.iter().any(|mark| line.contains(mark)))
     },
     begins: |line| {
         const WORDS: &[&str] = &[
@@ -70,7 +71,8 @@ const LISTENING: &str = "Server listening on ";
 /// Tests begin with a connection.
 #[derive(Default)]
 struct Iperf3Text {
-    command: Option<(usize, Command)>,
+    /// The line of the command that was seen last.
+    command: Option<usize>,
     /// A test that ended before anything of it was told. What a program says of errors is not buffered: in a file it may
     /// stand before the lines of its own test, which take it over.
     ahead: Option<Draft>,
@@ -79,17 +81,16 @@ struct Iperf3Text {
 }
 
 impl Iperf3Text {
-    fn begin(&mut self, log: &Log, view: View) -> Step<Draft> {
+    fn begin(&mut self, log: &mut Log, view: View) -> Step<Draft> {
         let mut origin = log.origin();
         let command = match view {
             // A server runs many tests for one command.
-            View::Server => self.command.clone(),
-            View::Client => self.command.take(),
+            View::Server => log.command.clone(),
+            View::Client => log.command.take(),
         };
-        if let (Some((line, _)), View::Client) = (&command, view) {
-            origin.line = *line;
+        if let (Some(line), Some(_), View::Client) = (self.command, &command, view) {
+            origin.line = line;
         }
-        let command = command.map(|(_, command)| command);
         let draft = Draft::new(log, origin, view, command);
         let ahead = self.ahead.take_if(|ahead| !ahead.is_of_server());
         Step::Begin(draft.begun_at(self.started.take()).after(ahead))
@@ -97,12 +98,11 @@ impl Iperf3Text {
 
     /// Takes a line that ends a test of which there are no lines before it.
     fn end_ahead(&mut self, log: &mut Log, line: &str) -> Result<()> {
-        let command = self.command.take();
+        let command = log.command.take();
         let mut origin = log.origin();
-        if let Some((line, _)) = &command {
-            origin.line = *line;
+        if let Some(line) = self.command.filter(|_| command.is_some()) {
+            origin.line = line;
         }
-        let command = command.map(|(_, command)| command);
         let mut ahead = Draft::new(log, origin, View::Client, command);
         ahead.line(log, line)?;
         if let Some(before) = self.ahead.replace(ahead) {
@@ -118,7 +118,8 @@ impl Grammar for Iperf3Text {
     fn step(&mut self, log: &mut Log, open: &mut Option<Draft>, line: &str) -> Result<Step<Draft>> {
         let line = line.trim_end();
         if let Some(command) = Command::find(line, &["iperf3"]) {
-            self.command = Some((log.number, command));
+            self.command = Some(log.number);
+            log.command = Some(command);
             return Ok(Step::Between);
         }
         let is_in_inner = open.as_ref().is_some_and(Draft::is_in_inner);
