@@ -35,8 +35,11 @@ pub(super) enum Kind<'a> {
     Other,
 }
 
-/// Lines that count what was odd about datagrams, with or without an interval before the count.
+/// Lines that say something of an interval, and no figures of what was carried in it.
 const REMARKS: &[&str] = &[
+    "Clock sync error count",
+    "OWD (ms) Cnt=",
+    "trip-time (3WHS",
     "received out-of-order",
     "received on wrong quintuple",
     "L2 processing detected errors",

@@ -60,6 +60,11 @@ impl Streams {
         self.last.is_empty()
     }
 
+    /// Whether it has sums over streams, and figures of none.
+    pub(super) fn are_sums(&self) -> bool {
+        !self.is_empty() && self.last.values().all(|last| last.is_sum)
+    }
+
     /// Whether a line counts what was sent again, which only a sender of TCP knows.
     pub(super) fn is_sender(&self) -> bool {
         let mut rows = self.last.values().map(|last| last.row);

@@ -28,6 +28,8 @@ pub(super) struct Draft {
     reverse: BTreeSet<String>,
     columns: Vec<String>,
     rows: Streams,
+    /// Over how many streams its sums are, where they say it: `[SUM-4]`.
+    summed: Option<usize>,
     report: Streams,
     /// Tags of the streams of which the server's report has begun.
     reported: BTreeSet<String>,
@@ -61,6 +63,7 @@ impl Draft {
             reverse: BTreeSet::new(),
             columns: Vec::new(),
             rows: Streams::default(),
+            summed: None,
             report: Streams::default(),
             reported: BTreeSet::new(),
             sent: BTreeMap::new(),
@@ -102,14 +105,15 @@ impl Draft {
         self.announced.iter().all(|tag| self.rows.is_over(tag))
     }
 
-    /// Whether a stream can be one more of this test: it is not over, and is with the same host.
+    /// Whether a stream can be one more of this test: it is with the same host, and the test is not over.
     pub(super) fn can_have(&self, rest: &str) -> bool {
         let new = connection(rest).ok().flatten();
-        let known = self.test.connections.first();
-        let is_same_host = known.zip(new).is_some_and(|(known, new)| {
-            known.remote.address == new.remote.address && known.local.port == new.local.port
-        });
-        !self.has_figures() || is_same_host && !self.is_whole()
+        let Some((known, new)) = self.test.connections.first().zip(new) else {
+            return !self.has_figures();
+        };
+        let is_same_host = known.remote.address == new.remote.address;
+        let is_same_port = known.local.port == new.local.port;
+        is_same_host && (!self.has_figures() || is_same_port && !self.is_whole())
     }
 
     /// Whether this client may be waiting for its server to call back.
@@ -149,10 +153,8 @@ impl Draft {
                 let bytes = sizes
                     .split_once("hold=")
                     .and_then(|(_, sizes)| sizes.split('/').next());
-                self.bounce = Some(Bounce {
-                    bytes: bytes.and_then(|bytes| bytes.parse().ok()),
-                    total: None,
-                });
+                let bounce = self.bounce.get_or_insert_default();
+                bounce.bytes = bytes.and_then(|bytes| bytes.parse().ok());
             }
         } else if let Some(sent) = rest.strip_prefix("Sent ") {
             let sent = sent.strip_suffix(" datagrams").and_then(|n| n.parse().ok());
@@ -202,6 +204,9 @@ impl Draft {
         if let Some(bounce) = &mut self.bounce {
             bounce.total = bounced(data.rest).filter(|_| row.start.low == 0.0);
         }
+        let summed = data.tag.strip_prefix("SUM-");
+        let summed = summed.and_then(|count| count.parse().ok());
+        self.summed = self.summed.or(summed);
         let is_udp = self.test.transport == Transport::Udp;
         let is_loss = is_udp && data.rest.contains(" ms");
         if is_loss {
@@ -290,7 +295,7 @@ impl Draft {
             .iter()
             .filter(|tag| !known.contains(tag.as_str()));
         let silent: Vec<_> = silent.map(String::as_str).collect();
-        if !silent.is_empty() {
+        if !silent.is_empty() && !self.rows.are_sums() {
             let doubt = format!(
                 "the log has no figures of stream {}, which it announces",
                 silent.join(", ")
@@ -300,12 +305,26 @@ impl Draft {
         Ok(())
     }
 
+    /// How many streams have figures of one direction, of their own or in sums alone (`--sum-only`), which only clients
+    /// that send print.
+    fn streams(&self, direction: Direction) -> usize {
+        if !self.rows.are_sums() {
+            return self.rows.tags(direction).count();
+        }
+        let is_known = direction == Direction::Forward && self.reverse.is_empty();
+        let count = self.summed.unwrap_or(self.announced.len()).max(1);
+        if is_known { count } else { 0 }
+    }
+
     fn flow(&mut self, direction: Direction) -> Result<(), &'static str> {
-        let streams = self.rows.tags(direction).count();
+        let streams = self.streams(direction);
         if streams == 0 {
             return Ok(());
         }
-        if streams > 1 && self.rows.lacks_sum(self.test.view == View::Client) {
+        if streams > 1
+            && !self.rows.are_sums()
+            && self.rows.lacks_sum(self.test.view == View::Client)
+        {
             self.test.note(
                 "the log has no sum of its streams over the whole test: figures are made of those of the streams",
             );
@@ -466,6 +485,9 @@ impl reader::Draft for Draft {
                 let reverse = before.map(whole).filter(|(_, words)| is_reverse(words));
                 self.reverse.extend(reverse.map(|(tag, _)| tag));
                 self.has_failed |= line.contains(" failed: ") || line.starts_with("ERROR");
+                if line.contains("Bounceback test ") {
+                    self.bounce.get_or_insert_default();
+                }
                 // A receiver's columns say nothing of TCP's state.
                 if line.contains("[ ID]") && line.contains("Rtry") {
                     self.columns = line

@@ -39,6 +39,7 @@ pub(super) static FORMAT: LogFormat = LogFormat {
     begins: |line| {
         const WORDS: &[&str] = &[
             "Client connecting to ",
+            "Bounceback test ",
             "Sending ",
             "Receiving ",
             "Server listening on ",
