@@ -280,12 +280,17 @@ fn worst_loss(trials: &[&Trial]) -> Option<String> {
     })
 }
 
-/// The rate of connections that were opened for a request each, where a log tells no more.
+/// The rate of requests, or of connections that were opened for one each, where a log tells no more.
 fn transactions(run: &Run, trial: &Trial) -> Option<Headline> {
     let rate = trial.received_packet_rate()?;
-    matches!(trial.work, TrialWork::Connections(_)).then(|| Headline {
+    let what = match trial.work {
+        TrialWork::Connections(_) => "TCP connections opened, answered and closed",
+        TrialWork::ClosedLoop(_) => "requests answered",
+        _ => return None,
+    };
+    Some(Headline {
         figure: per_second(rate),
-        what: "TCP connections opened, answered and closed".to_owned(),
+        what: what.to_owned(),
         rest: crate::charts::trial_name(run, trial),
     })
 }
@@ -301,7 +306,10 @@ fn latency(run: &Run) -> Vec<Headline> {
         // Some imported logs tell only the mean.
         let (what, figure) = match delay.p50_ns {
             Some(median) => ("median", time(median)),
-            None => ("mean", nanos(delay.mean_ns?)),
+            None => match delay.mean_ns {
+                Some(mean) => ("mean", nanos(mean)),
+                None => return transactions(run, trial),
+            },
         };
         let what = format!("{what} {}", delay.of.as_str());
         let (what, rest) = match delay.p99_ns {

@@ -60,7 +60,7 @@ impl DelayFigures {
                 received_packet_rate: per_second,
                 ..UnitCounts::default()
             },
-            delay: Some(self.delay(DelayOf::RoundTrip)),
+            delay: (*self != Self::default()).then(|| self.delay(DelayOf::RoundTrip)),
             ..ClosedLoopResult::default()
         }
     }

@@ -24,7 +24,7 @@ use bare::bare;
 use linerate_model::PacketRate;
 use linerate_model::run::ConnectionsResult;
 use linerate_model::spec::{Direction, Transport};
-use omni::Keys;
+use omni::{Keys, unit};
 
 /// netperf's output.
 pub(super) static FORMAT: LogFormat = LogFormat {
@@ -40,10 +40,12 @@ pub(super) static FORMAT: LogFormat = LogFormat {
             "THROUGHPUT_UNITS=",
             "Interim result:",
             "Throughput,Throughput Units",
+            "Mean Latency Microseconds,",
+            "netperf -H ",
             NO_SERVER,
         ];
-        let is_mark = line.contains(BANNER) || MARKS.iter().any(|mark| line.contains(mark));
-        usize::from(is_mark || bare(line).is_some())
+        let is_mark = MARKS.iter().any(|mark| line.contains(mark));
+        usize::from(line.contains(BANNER) || is_mark || bare(line).is_some())
     },
     begins: |line| {
         const WORDS: &[&str] = &[
@@ -65,7 +67,13 @@ pub(super) static FORMAT: LogFormat = LogFormat {
             first_of(&line[..at], &kinds).unwrap_or(at)
         });
         let command = bare(line).and_then(|_| line.rfind("$ ").or_else(|| line.find("netperf ")));
-        let others = other.into_iter().chain(command);
+        // Figures between commas, of which one is the unit.
+        let unit = first_of(line, &[",Trans/s,", "bits/s,"]);
+        let figures = unit.map(|at| {
+            let before = line[..at].rfind(char::is_whitespace);
+            before.map_or(0, |at| at + 1)
+        });
+        let others = other.into_iter().chain(command).chain(figures);
         first_of(line, WORDS).into_iter().chain(others).min()
     },
     reader: |file, _| Reader::boxed(file, Netperf::default()),
@@ -130,6 +138,8 @@ struct Output {
     /// Width of the interval of confidence in percent, where that which was asked for was not reached.
     scatter: Option<Rounded>,
     has_heading: bool,
+    /// Headings of classic output were printed.
+    has_table: bool,
 }
 
 impl Grammar for Netperf {
@@ -192,6 +202,8 @@ impl Grammar for Netperf {
         let is_figure = is_heading(line)
             || line.starts_with("THROUGHPUT=")
             || line.contains("Throughput,Throughput Units")
+            || line.contains("Latency Microseconds,")
+            || line.contains("Microseconds Microseconds")
             || line.starts_with("Interim result: ");
         if is_figure && !log.is_lost {
             let missing = "its first line (\"… TEST from … to …\") is not there";
@@ -264,7 +276,7 @@ impl Output {
                 Kind::Stream
             },
             bare: None,
-            is_closed: ends.trim_end().ends_with("first burst 0"),
+            is_closed: burst(ends) == Some("0"),
             unit: 1e6,
             rows: Vec::new(),
             keys: Keys::default(),
@@ -274,8 +286,15 @@ impl Output {
             interim_time: None,
             scatter: None,
             has_heading: false,
+            has_table: false,
         }
     }
+}
+
+/// The burst that a banner names: so many transactions more than one are under way.
+fn burst(ends: &str) -> Option<&str> {
+    let (_, burst) = ends.split_once(": first burst ")?;
+    burst.split_whitespace().next()
 }
 
 impl Draft for Output {
@@ -289,6 +308,8 @@ impl Draft for Output {
             return Ok(());
         }
         self.test.text.add(line);
+        // Each table of classic output begins with the sizes of sockets.
+        self.has_table |= line.contains("Socket");
         if let Some((_, width)) = line.split_once("Confidence intervals: Throughput") {
             let width = width.trim_start().trim_start_matches(':').trim();
             let percent = width.strip_suffix('%').and_then(Rounded::parse);
@@ -303,9 +324,15 @@ impl Draft for Output {
             return Ok(());
         } else if is_heading(line) && std::mem::replace(&mut self.has_heading, true) {
             return Err(MIXED.into());
-        } else if let Some(word) = line.split_whitespace().find(|word| word.contains("/s")) {
+        } else if self.rows.is_empty() && line.trim_start().starts_with("bytes ") {
             // With CPU time other columns follow: `10^6bits/s  % S      % S      us/KB   us/KB`.
-            self.unit = unit(word).ok_or("a unit of throughput such as 10^6bits/sec")?;
+            let told = line.split_whitespace().find(|word| word.contains("/s"));
+            let is_stream = matches!(self.kind, Kind::Maerts | Kind::Stream);
+            match told.and_then(unit) {
+                Some(unit) => self.unit = unit,
+                None if is_stream => return Err("a unit of throughput such as 10^6bits/sec".into()),
+                None => {}
+            }
         } else if line.trim_start().starts_with(|c: char| c.is_ascii_digit())
             && self.rows.len() < MAX_TABLE_LINES
         {
@@ -328,9 +355,11 @@ impl Draft for Output {
         if !self.keys.are_none() && (!self.rows.is_empty() || self.has_interim()) {
             return Err(MIXED.into());
         }
+        let is_classic = self.has_table || self.bare.is_some();
         tests.push(match self.kind {
             Kind::Connect => self.test.skipped(CONNECT),
             _ if self.kind == Kind::Omni || !self.keys.are_none() => self.omni()?,
+            _ if !is_classic => return Err(table.into()),
             Kind::Request | Kind::Connections => {
                 let exchanges = self.request().ok_or(table)?;
                 self.exchanges(&exchanges)
@@ -572,19 +601,5 @@ fn inverse(per_second: Rounded) -> Option<Rounded> {
         value: per_second.value.recip(),
         low: per_second.high.recip(),
         high: per_second.low.recip(),
-    })
-}
-
-/// Bits per second of one unit.
-fn unit(text: &str) -> Option<f64> {
-    Some(match text.trim_end_matches("/sec").trim_end_matches("/s") {
-        "10^3bits" => 1e3,
-        "10^6bits" => 1e6,
-        "10^9bits" => 1e9,
-        "Bytes" => 8.0,
-        "KBytes" => 8.0 * 1024.0,
-        "MBytes" => 8.0 * 1_048_576.0,
-        "GBytes" => 8.0 * 1_073_741_824.0,
-        _ => return None,
     })
 }

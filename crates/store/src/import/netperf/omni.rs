@@ -7,7 +7,7 @@
 use super::super::delay::DelayFigures;
 use super::super::test_builder::Exchanges;
 use super::{Kind, Output};
-use super::{ParsedTest, Rounded, Totals, unit, whole};
+use super::{ParsedTest, Rounded, Totals, whole};
 use crate::import::exact;
 use crate::import::streams::MIXED;
 use linerate_model::spec::{Direction, Transport};
@@ -48,9 +48,23 @@ const HEADINGS: &[(&str, &str)] = &[
         "REMOTE_TRANSPORT_RETRANS",
     ),
     ("Request Size Bytes", "REQUEST_SIZE"),
+    ("Round Trip Latency usec/tran", "RT_LATENCY"),
     ("Stddev Latency Microseconds", "STDDEV_LATENCY"),
     ("Throughput", "THROUGHPUT"),
     ("Throughput Units", "THROUGHPUT_UNITS"),
+    ("Transaction Rate Tran/s", "TRANSACTION_RATE"),
+];
+
+/// Words of which the first heading of a table has one.
+const HEADING_WORDS: &[&str] = &[
+    "Latency",
+    "Maximum",
+    "Mean",
+    "Minimum",
+    "Percentile",
+    "Stddev",
+    "Throughput",
+    "Transaction",
 ];
 
 /// What was printed of a test by name.
@@ -69,19 +83,16 @@ impl Keys {
 
     /// Takes a line; whether it is one of these. An error if it is of another test, or not whole.
     pub(super) fn take(&mut self, line: &str) -> Result<bool, &'static str> {
-        if let Some((key, value)) = line.split_once('=') {
+        if let Some((key, value)) = line.trim_start().split_once('=') {
             let is_key = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-            if key.chars().all(is_key) {
+            if !key.is_empty() && key.chars().all(is_key) {
                 return self.set(key, value).map(|()| true);
             }
         }
-        if !line.contains("Throughput") && self.headings.is_empty() {
+        if self.headings.is_empty() && !HEADING_WORDS.iter().any(|word| line.contains(word)) {
             return Ok(false);
         }
-        let is_value = self
-            .headings
-            .iter()
-            .any(|heading| heading.contains("Throughput"))
+        let is_value = !self.headings.is_empty()
             && line.contains(|c: char| c.is_ascii_digit())
             && (line.contains(',') || self.headings.len() >= 2);
         if is_value {
@@ -99,6 +110,10 @@ impl Keys {
         let fields: Vec<(String, String)> = match &headings[..] {
             [heading] => {
                 let (headings, values) = (separated(heading), separated(line));
+                // Prose has words of headings, too.
+                if !headings.iter().any(|heading| key(heading).is_some()) {
+                    return Ok(false);
+                }
                 // The last value may be a command line, with commas of its own.
                 if headings.len() > values.len() {
                     return Err("as many figures as headings");
@@ -107,13 +122,12 @@ impl Keys {
             }
             _ => columns(&headings, line),
         };
-        let known = fields.into_iter().filter_map(|(heading, value)| {
-            let found = HEADINGS.iter().find(|(name, _)| *name == heading)?;
-            Some((found.1, value))
-        });
+        let known = fields
+            .into_iter()
+            .filter_map(|(heading, value)| Some((key(&heading)?, value)));
         let known: Vec<_> = known.collect();
         // A table of classic output has headings of its own.
-        let is_omni = known.iter().any(|(key, _)| *key == "THROUGHPUT_UNITS");
+        let is_omni = known.iter().any(|(key, _)| is_telling(key));
         if is_omni {
             for (key, value) in &known {
                 self.set(key, value)?;
@@ -145,7 +159,10 @@ impl Keys {
             "ELAPSED_TIME",
         ];
         let mut figures = DECIMALS.iter().filter_map(|key| self.text(key));
+        let longer = ["RT_LATENCY", "TRANSACTION_RATE"].map(|key| self.text(key));
+        let mut longer = longer.into_iter().flatten();
         figures.all(|text| Rounded::with_decimals(text, 2).is_some())
+            && longer.all(|text| Rounded::with_decimals(text, 3).is_some())
     }
 
     pub(super) fn text(&self, key: &str) -> Option<&str> {
@@ -162,12 +179,12 @@ impl Keys {
     }
 
     /// What is told of so many requests and responses per second.
-    fn exchanges(&self, per_second: Rounded) -> Exchanges {
+    fn exchanges(&self, per_second: Option<Rounded>) -> Exchanges {
         let micros = |key| self.figure(key).map(|figure| figure.scaled(1e-6));
         Exchanges {
             figures: DelayFigures {
                 min: micros("MIN_LATENCY"),
-                mean: micros("MEAN_LATENCY"),
+                mean: micros("MEAN_LATENCY").or_else(|| micros("RT_LATENCY")),
                 p50: micros("P50_LATENCY"),
                 p90: micros("P90_LATENCY"),
                 p99: micros("P99_LATENCY"),
@@ -179,9 +196,32 @@ impl Keys {
             bytes: self.count("REQUEST_SIZE"),
             streams: Some(1),
             seconds: self.figure("ELAPSED_TIME"),
-            per_second: Some(per_second),
+            per_second,
         }
     }
+
+    /// Whether it has figures that only requests and responses have.
+    fn are_of_requests(&self) -> bool {
+        self.values.keys().any(|key| is_of_requests(key))
+    }
+}
+
+/// Whether only requests and responses have a figure of this key.
+fn is_of_requests(key: &str) -> bool {
+    key == "TRANSACTION_RATE" || key.ends_with("_LATENCY")
+}
+
+/// Whether a key is of omni tests alone, and says of which kind they are.
+fn is_telling(key: &str) -> bool {
+    key == "THROUGHPUT_UNITS" || is_of_requests(key)
+}
+
+/// The key that `-o` and `-O` call so. All delays are in microseconds.
+fn key(heading: &str) -> Option<&'static str> {
+    let is_name =
+        |name: &str| name == heading || name.strip_suffix(" Microseconds") == Some(heading);
+    let found = HEADINGS.iter().find(|(name, _)| is_name(name));
+    found.map(|(_, key)| *key)
 }
 
 /// Cells between commas. Only the last one may have commas in it, and none before is read.
@@ -206,7 +246,9 @@ fn columns(headings: &[String], line: &str) -> Vec<(String, String)> {
     (0..starts.len())
         .map(|at| {
             let words = headings.iter().map(|heading| cut(heading, at));
-            let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+            let mut words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+            // The unit of another column, whose line lost its blanks.
+            words.dedup();
             (words.join(" "), cut(line, at))
         })
         .collect()
@@ -233,19 +275,25 @@ impl Output {
             return Err("a figure with two decimals");
         }
         self.set_transport(&keys)?;
-        let units = keys.text("THROUGHPUT_UNITS");
-        let units = units.ok_or("its key THROUGHPUT_UNITS is not there")?;
         self.cpu =
             ["LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL"].map(|key| keys.text(key).map(str::to_owned));
         let rate = keys.figure("THROUGHPUT");
-        if units == "Trans/s" {
-            let rate = rate.ok_or(NO_RATE)?;
+        let units = keys.text("THROUGHPUT_UNITS");
+        let is_request = matches!(self.kind, Kind::Connections | Kind::Request);
+        let is_told = units.is_some() || is_request && keys.are_of_requests();
+        if units.is_none_or(|units| units == "Trans/s") && is_told {
+            let rate = rate.filter(|_| units.is_some());
+            let rate = rate.or_else(|| keys.figure("TRANSACTION_RATE"));
+            if rate.is_none() && units.is_some() {
+                return Err(NO_RATE);
+            }
             if keys.figure("ELAPSED_TIME").is_none() {
                 self.test
                     .doubt(untold("how long the test was", "ELAPSED_TIME"));
             }
             return Ok(self.exchanges(&keys.exchanges(rate)));
         }
+        units.ok_or("its key THROUGHPUT_UNITS is not there")?;
         let direction = self.direction(&keys)?;
         // The throughput of a stream is what its receiver counted.
         let (_, receiver) = ends(direction);
@@ -289,18 +337,17 @@ impl Output {
     }
 
     /// The counted time: by its key, else what the command line asked for.
-    fn seconds(&mut self, keys: &Keys) -> Result<Rounded, &'static str> {
+    fn seconds(&mut self, keys: &Keys) -> Option<Rounded> {
         if let Some(seconds) = keys.figure("ELAPSED_TIME") {
-            return Ok(seconds);
+            return Some(seconds);
         }
         let asked = self.test.command.as_ref();
         let asked = asked.and_then(|command| Rounded::parse(command.value("-l", &[])?));
         // A negative length is of bytes or transactions.
-        let asked = asked.filter(|seconds| seconds.value > 0.0);
-        let asked = asked.ok_or("its key ELAPSED_TIME is not there, nor a command line with -l")?;
+        let asked = asked.filter(|seconds| seconds.value > 0.0)?;
         let what = "how long the test was (taken for what its command line asked for)";
         self.test.doubt(untold(what, "ELAPSED_TIME"));
-        Ok(asked)
+        Some(asked)
     }
 
     /// The value of an option of the test, behind the command line's `--`.
@@ -324,7 +371,11 @@ impl Output {
     ) -> Result<ParsedTest, &'static str> {
         let units = keys.text("THROUGHPUT_UNITS").unwrap_or_default();
         let unit = unit(units).ok_or("a unit of throughput such as 10^6bits/s")?;
-        let seconds = self.seconds(keys)?;
+        let Some(seconds) = self.seconds(keys) else {
+            let untold = untold("how long the test was", "ELAPSED_TIME");
+            let reason = format!("{untold}, or give its command line with -l");
+            return Ok(self.test.skipped(reason));
+        };
         let totals = |bps, datagrams, arrived| Totals {
             bps: Some(bps),
             datagrams,
@@ -369,4 +420,18 @@ impl Output {
         self.test.payload_bytes = payload;
         Ok(self.traffic())
     }
+}
+
+/// Bits per second of one unit.
+pub(super) fn unit(text: &str) -> Option<f64> {
+    Some(match text.trim_end_matches("/sec").trim_end_matches("/s") {
+        "10^3bits" => 1e3,
+        "10^6bits" => 1e6,
+        "10^9bits" => 1e9,
+        "Bytes" => 8.0,
+        "KBytes" => 8.0 * 1024.0,
+        "MBytes" => 8.0 * 1_048_576.0,
+        "GBytes" => 8.0 * 1_073_741_824.0,
+        _ => return None,
+    })
 }
