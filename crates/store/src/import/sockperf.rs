@@ -6,13 +6,15 @@
 //!   the rate is of message payload at the sender
 //! - The message size is known from the command line (default 14), or from the hint at a better one
 
+use super::bounds::MAX_STREAMS;
 use super::delay::DelayFigures;
 use super::reader::{Draft, Grammar, Log, Reader, Result, Step};
 use super::rounded::decimal;
+use super::streams::MIXED;
 use super::test_builder::{DirectionFigures, Exchanges, TestBuilder};
 use super::{Command, LogFormat, ParsedTest, Rounded, Totals, View, exact};
 use linerate_model::run::{
-    ClosedLoopResult, DelayOf, OpenLoopResult, Packets, Requests, TrialWork, UnitCounts,
+    ClosedLoopResult, DelayOf, OpenLoopResult, Packets, Requests, Trial, TrialWork, UnitCounts,
 };
 use linerate_model::spec::{Arrival, Direction, Transport};
 use linerate_model::{PacketCount, PacketRate, Ratio};
@@ -38,6 +40,10 @@ struct Sockperf;
 /// What is printed of a test.
 struct Output {
     test: TestBuilder,
+    /// Addresses of its servers, in their order.
+    servers: Vec<String>,
+    /// What was measured with the servers before the one whose figures come.
+    before: Vec<Trial>,
     transport: Option<Transport>,
     of: DelayOf,
     figures: DelayFigures,
@@ -173,6 +179,8 @@ impl Output {
         test.command = command;
         Self {
             test,
+            servers: Vec::new(),
+            before: Vec::new(),
             transport,
             of: DelayOf::HalfRoundTrip,
             figures: DelayFigures::default(),
@@ -207,7 +215,11 @@ impl Output {
             return;
         };
         let mut words = rest.split_whitespace();
-        self.test.peer = words.next().map(str::to_owned);
+        let server = words.next().map(str::to_owned);
+        if self.servers.len() < MAX_STREAMS {
+            self.servers.extend(server.clone());
+        }
+        self.test.peer = server;
         match words.next_back() {
             Some("UDP") => self.transport = Some(Transport::Udp),
             Some("TCP") => self.transport = Some(Transport::Tcp),
@@ -217,7 +229,11 @@ impl Output {
 
     fn tagged(&mut self, rest: &str) -> Result<(), &'static str> {
         const MEAN: &str = "a mean such as Latency is 6.741 usec";
-        if let Some(run) = rest.strip_prefix("[Valid Duration] ") {
+        if rest.contains(" Printing statistics for Server No:") && self.seconds.is_some() {
+            self.next_server()?;
+        } else if rest.starts_with("[Valid Duration] ") && self.seconds.is_some() {
+            return Err(MIXED);
+        } else if let Some(run) = rest.strip_prefix("[Valid Duration] ") {
             self.valid(run)
                 .ok_or("RunTime, SentMessages and ReceivedMessages")?;
         } else if let Some(mean) = rest.strip_prefix("====> avg-") {
@@ -359,8 +375,7 @@ impl Output {
     fn is_under_load(&self) -> bool {
         let command = self.test.command.as_ref();
         let mode = command.and_then(|command| command.line.split_whitespace().nth(1));
-        let asks = |command: &Command| command.value("--mps", &["mps"]).is_some();
-        mode.is_some_and(|mode| ["ul", "under-load"].contains(&mode)) || command.is_some_and(asks)
+        mode.is_some_and(|mode| ["pb", "playback", "ul", "under-load"].contains(&mode))
     }
 
     /// What was exchanged: a message at a time, or at a rate.
@@ -387,7 +402,22 @@ impl Output {
         .into()
     }
 
-    fn latency(mut self) -> ParsedTest {
+    /// Keeps what was measured with one of several servers: each has figures of its own.
+    fn next_server(&mut self) -> Result<(), &'static str> {
+        if !self.is_whole || self.before.len() >= MAX_STREAMS {
+            return Err(self.missing());
+        }
+        let trial = self.delays();
+        self.before.push(trial);
+        self.figures = DelayFigures::default();
+        (self.seconds, self.messages, self.dropped, self.summary) = (None, None, None, None);
+        self.is_whole = false;
+        Ok(())
+    }
+
+    /// What was measured with one server.
+    fn delays(&mut self) -> Trial {
+        self.test.transport = self.transport.unwrap_or(self.test.transport);
         self.contradictions();
         let work = self.work();
         let exchanges = Exchanges {
@@ -398,7 +428,7 @@ impl Output {
             per_second: None,
         };
         let mut trial = self.test.trial(&exchanges, work);
-        let load = self.asked_pps();
+        let load = self.asked_pps().filter(|_| self.is_under_load());
         let load = load.map(|pps| format!("under a load of {pps} messages per second"));
         trial.reasons.extend(load);
         let left = self.messages.zip(self.dropped);
@@ -407,9 +437,30 @@ impl Output {
                 "{dropped} of {sent} messages were not answered: the delays are of those that were"
             ));
         }
+        if let Some(server) = self.servers.get(self.before.len())
+            && self.servers.len() > 1
+        {
+            let size = trial.label.take().map(|size| format!("{size}, "));
+            trial.label = Some(size.unwrap_or_default() + server);
+        }
+        trial
+    }
+
+    fn latency(mut self) -> ParsedTest {
+        let last = self.delays();
         self.test
             .note("sockperf leaves out the first 400 ms and the last 50 ms of a test");
-        self.test.latency(vec![trial])
+        if self.servers.len() > 1 {
+            self.test.peer = None;
+        }
+        self.before.push(last);
+        let (named, told) = (self.servers.len().max(1), self.before.len());
+        if named != told {
+            self.test.doubt(format!(
+                "the log names {named} of sockperf's servers, and has figures of {told}"
+            ));
+        }
+        self.test.latency(self.before)
     }
 
     /// Messages, observations and the two means that contradict each other.
