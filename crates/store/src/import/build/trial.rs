@@ -163,6 +163,9 @@ fn seconds(figure: Rounded) -> Duration {
     Duration::try_from_secs_f64(figure.value).unwrap_or(Duration::MAX)
 }
 
+/// A receiver may count the last packets, which only say the end.
+const MORE: f64 = 1.1;
+
 /// Datagram accounting: exact counts, but the tools do not see everything.
 fn packets(trial: &mut Trial, flow: &Flow) {
     let sent = flow.sent.as_ref().and_then(|sent| sent.datagrams);
@@ -203,6 +206,13 @@ fn packets(trial: &mut Trial, flow: &Flow) {
         reordered: None,
         loss_ratio: ratio.map(|(lost, whole)| Ratio::from_parts(lost, whole)),
     };
+    let bytes = |side: &Option<Totals>| side.as_ref().and_then(|totals| totals.bytes);
+    let more = bytes(&flow.sent).zip(bytes(&flow.received));
+    if more.is_some_and(|(sent, received)| received.low > sent.high * MORE) {
+        trial.reasons.push(
+            "more bytes were received than sent: duplicates, or figures of two tests".to_owned(),
+        );
+    }
     let mut counts = packet_rates(trial, flow, sent, received);
     counts.packets = Some(packets).filter(|packets| *packets != Packets::default());
     if let Some(all) = trial.counts_mut() {

@@ -1,5 +1,5 @@
 //! What mails, web pages, chats and word processors make of a terminal's characters: blanks of other widths, dashes,
-//! quotes, marks without a width, a line in bold.
+//! quotes, marks without a width, a line or a figure in bold.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ const MARKS: &[&str] = &["**", "__", "*", "`"];
 
 /// The line as it was typed.
 pub(in crate::import) fn typed(text: &str) -> Cow<'_, str> {
-    let line = unmarked(text);
+    let line = plain_figures(unmarked(text));
     if line.is_ascii() {
-        return Cow::Borrowed(line);
+        return line;
     }
     // A line of JSON with quotes of its own has these inside of a text.
     let has_quotes = line.contains('"');
@@ -29,6 +29,22 @@ const fn plain(c: char) -> Option<char> {
         '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' => None,
         other => Some(other),
     }
+}
+
+/// The line without the marks of figures in bold: `sec  94.2 MBytes  **791 Mbits/sec**`.
+fn plain_figures(line: &str) -> Cow<'_, str> {
+    const BOLD: &str = "**";
+    let is_figure = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
+    let parts = line.split(BOLD);
+    let count = parts.clone().count();
+    let are_figures = count > 1 && count % 2 == 1 && {
+        let mut bold = parts.clone().skip(1).step_by(2);
+        bold.all(is_figure)
+    };
+    if are_figures {
+        return Cow::Owned(parts.collect());
+    }
+    Cow::Borrowed(line)
 }
 
 /// The line between marks that it has at both ends.
@@ -57,6 +73,12 @@ mod tests {
             ("**[  5] 0.00-1.00 sec**", "[  5] 0.00-1.00 sec"),
             ("`[SUM] 1 GBytes` ", "[SUM] 1 GBytes"),
             ("**bold** and **bold**", "**bold** and **bold**"),
+            ("103 MBytes **860 Mbits/sec**", "103 MBytes 860 Mbits/sec"),
+            (
+                "= **1.5 Mbps** 3 %TX **0** retrans",
+                "= 1.5 Mbps 3 %TX 0 retrans",
+            ),
+            ("2 ** 3", "2 ** 3"),
             ("*[  5] 1 GBytes*", "[  5] 1 GBytes"),
             ("*** done ***", "*** done ***"),
             ("* one * two *", "* one * two *"),
