@@ -28,11 +28,15 @@ pub enum FootprintError {
         /// The file.
         file: String,
     },
-    /// A map of another linker.
-    #[error("{file} is a map of LLVM's lld; linerate reads those of GNU ld (-Wl,-Map=FILE)")]
-    ForeignMap {
+    /// What another tool says of a build.
+    #[error(
+        "{file} is {what}, which linerate does not read; give the ELF file, or a map of GNU ld (-Wl,-Map=FILE)"
+    )]
+    Foreign {
         /// The file.
         file: String,
+        /// What it is.
+        what: &'static str,
     },
     /// A document with more than one footprint, or of another kind.
     #[error(

@@ -40,13 +40,40 @@ pub(crate) fn format(input: &Input<'_>) -> Result<FootprintFormat, FootprintErro
         Ok(FootprintFormat::Document)
     } else if text.contains("Linker script and memory map") {
         Ok(FootprintFormat::Map)
-    } else if text.trim_start().starts_with("VMA ") || text.contains(" VMA      LMA ") {
-        Err(FootprintError::ForeignMap { file: file() })
+    } else if let Some(what) = foreign(text) {
+        let file = file();
+        Err(FootprintError::Foreign { file, what })
     } else if is_stack_usage(text, input.name) {
         Ok(FootprintFormat::StackUsage)
     } else {
         Err(FootprintError::Unknown { file: file() })
     }
+}
+
+/// What another tool printed of a build, by the words that one of its first lines has.
+fn foreign(text: &str) -> Option<&'static str> {
+    const LINES: usize = 100;
+    const ALL: &[(&[&str], &str)] = &[
+        (&["VMA", "LMA", "Size", "Align"], "a map of LLVM's lld"),
+        (&["IAR", "Linker"], "a map of IAR's linker"),
+        (&["ARM Compiler", "armlink"], "a map of armlink"),
+        (&["Image component sizes"], "a map of armlink"),
+        (&["text", "data", "bss", "dec", "hex"], "output of `size`"),
+        (&["section", "size", "addr"], "output of `size -A`"),
+        (
+            &["Memory region", "Used Size"],
+            "what a linker prints of the memory used",
+        ),
+        (&["Total sizes:"], "output of `idf.py size`"),
+    ];
+    let name = |line: &str| {
+        let is_in = |words: &[&str]| words.iter().all(|word| line.contains(word));
+        ALL.iter().find(|known| is_in(known.0))
+    };
+    text.lines()
+        .take(LINES)
+        .find_map(name)
+        .map(|(_, what)| *what)
 }
 
 /// Whether it is stack usage: `file.c:12:5:name<tab>16<tab>static`, or empty where a source file has no function.

@@ -118,8 +118,38 @@ fn what_is_no_such_file_is_refused_by_name() {
     ] {
         assert!(read(bytes).is_err(), "{bytes:?}");
     }
-    let lld = b"             VMA              LMA     Size Align Out     In      Symbol\n";
-    assert!(matches!(read(lld), Err(FootprintError::ForeignMap { .. })));
+}
+
+#[test]
+fn what_other_tools_say_of_a_build_is_named() {
+    for (text, name) in [
+        (
+            "             VMA              LMA     Size Align Out     In      Symbol\n",
+            "lld",
+        ),
+        ("#\n# IAR ELF Linker V8.32.1.169/W32 for ARM\n#\n", "IAR"),
+        (
+            "Component: ARM Compiler 5.06 (build 750) Tool: armlink [4d35ed]\n",
+            "armlink",
+        ),
+        (
+            "   text\t   data\t    bss\t    dec\t    hex\tfilename\n",
+            "`size`",
+        ),
+        (
+            "app.elf  :\nsection            size        addr\n",
+            "`size -A`",
+        ),
+        (
+            "Memory region         Used Size  Region Size  %age Used\n",
+            "memory used",
+        ),
+    ] {
+        let error = read(text.as_bytes()).unwrap_err();
+        let is_named =
+            matches!(&error, FootprintError::Foreign { what, .. } if what.contains(name));
+        assert!(is_named, "{error}");
+    }
 }
 
 proptest! {
