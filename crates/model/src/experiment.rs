@@ -489,7 +489,7 @@ mod tests {
         assert_eq!(experiment.change, "double the receiver's socket buffer");
         assert_eq!(
             experiment.expect,
-            "the received rate is at least 1.30 times the baseline's, and the delay under load is at most 2.00 ms"
+            "the received rate is at least 1.30 times the baseline's, and the delay under load is at most 2 ms"
         );
         let flat = Prediction::within(Quantity::WireRate, 0.95, 1.05);
         assert_eq!(

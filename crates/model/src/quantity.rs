@@ -530,14 +530,19 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// Nanoseconds with a fitting unit.
+/// Nanoseconds with a fitting unit, without zeros at their end.
 pub fn nanoseconds(nanos: f64) -> String {
-    match nanos.abs() {
-        n if n >= 1e9 => format!("{:.2} s", nanos / 1e9),
-        n if n >= 1e6 => format!("{:.2} ms", nanos / 1e6),
-        n if n >= 1e3 => format!("{:.1} µs", nanos / 1e3),
-        _ => format!("{nanos:.0} ns"),
-    }
+    let (factor, decimals, unit) = match nanos.abs() {
+        n if n >= 1e9 => (1e9, 2, "s"),
+        n if n >= 1e6 => (1e6, 2, "ms"),
+        n if n >= 1e3 => (1e3, 1, "µs"),
+        _ => return format!("{nanos:.0} ns"),
+    };
+    let number = format!("{:.decimals$}", nanos / factor);
+    format!(
+        "{} {unit}",
+        number.trim_end_matches('0').trim_end_matches('.')
+    )
 }
 
 impl Serialize for Quantity {
@@ -661,6 +666,6 @@ mod tests {
     #[test]
     fn figures_carry_their_units() {
         assert_eq!(Quantity::LossRatio.shown(0.125), "12.5 %");
-        assert_eq!(Quantity::DelayUnderLoad.shown(1.5e6), "1.50 ms");
+        assert_eq!(Quantity::DelayUnderLoad.shown(1.5e6), "1.5 ms");
     }
 }

@@ -39,7 +39,7 @@ fn a_queue_below_what_the_window_is_cut_by_leaves_the_link_idle() {
     // It paces by a model, and does not cut its window so.
     assert!(!is_short("bbr", 20));
     let said = short(&over_a_queue("cubic", 9.0, 10)).unwrap().describe();
-    let whole = "The queue of 10.00 ms is shorter than 42.9 % of the round trip of 50.00 ms: after each loss CUBIC (× 0.7, RFC 9438) has less in flight than the path holds, so that one stream gets between 84 % and 100 % of the 10 Mbit/s that pass.";
+    let whole = "The queue of 10 ms is shorter than 42.9 % of the round trip of 50 ms: after each loss CUBIC (× 0.7, RFC 9438) has less in flight than the path holds, so that one stream gets between 84 % and 100 % of the 10 Mbit/s that pass.";
     assert_eq!(said, whole);
 }
 
