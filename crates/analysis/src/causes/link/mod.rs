@@ -172,9 +172,16 @@ impl<'a> View<'a> {
         let Some(speed) = self.evidence.nominal_speed() else {
             return not_recorded(missing);
         };
-        let claim = format!(
-            "The link probably limits: {passed}, what a link of {} carries.",
-            words::rate(speed)
+        let carried = format!("{passed}, what a link of {} carries", words::rate(speed));
+        // Which of both is it, one rate does not tell.
+        let ends = Cpu::of_ends(self.evidence);
+        let hot = ends.iter().find(|cpu| cpu.is_hot());
+        let claim = hot.map_or_else(
+            || format!("The link probably limits: {carried}."),
+            |cpu| {
+                let (end, busy) = (cpu.name(), cpu.reason());
+                format!("The link or the {end}'s CPU limits: {carried}, and {busy}.")
+            },
         );
         CAUSE.found(self.case(Some(1.0), Confidence::Weak, claim))
     }
