@@ -71,3 +71,21 @@ fn a_missing_line_is_noticed() {
         }
     }
 }
+
+/// The component counts bytes in steps of 1000 beside bits, and of 1024 beside bytes.
+#[test]
+fn the_component_s_streams_are_one_test() {
+    let runs = whole(&["formats/esp-iperf-component.txt"]);
+    let [client, server] = &runs[..] else {
+        panic!("{} runs", runs.len());
+    };
+    let trial = &client.trials[0];
+    assert_eq!(trial.streams, Some(2));
+    assert_eq!(trial.intervals.len(), 3);
+    assert_eq!(bps(trial.offered_load), 32_500_000);
+    assert_eq!(trial.sent_bytes.unwrap().get(), 12_190_000);
+    let trial = &server.trials[0];
+    assert_eq!(server.kind(), RunKind::Udp);
+    assert_eq!(bps(trial.received_rate), 10_317_988);
+    assert_eq!(trial.received_bytes.unwrap().get(), 3_858_760);
+}

@@ -24,7 +24,9 @@ mod newcomers;
 mod others;
 mod pasted;
 mod repeated;
+mod threads;
 mod unreported;
+mod wrapped;
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")

@@ -2,7 +2,6 @@
 
 use super::{all, bps, read};
 use linerate_store::import::{Imported, import};
-use serde_json::Value;
 
 /// The one transfer that each of these logs is about.
 #[test]
@@ -321,6 +320,28 @@ const ALL: &[Around] = &[
         },
     },
     Around {
+        what: "Python's print of bytes",
+        put: |text| format!("{}\n", python(text, "b")).into_bytes(),
+    },
+    Around {
+        what: "Python's print of a result",
+        put: |text| {
+            let result = format!(
+                "{{'rc': 0, 'stdout': {}, 'ok': True, 'err': None}}\n",
+                python(text, "")
+            );
+            result.into_bytes()
+        },
+    },
+    Around {
+        what: "quotes of a logger",
+        put: |text| {
+            let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+            let text = text.replace('\n', "\\n").replace('\t', "\\t");
+            format!("time=10:00 level=info msg=\"{text}\" pod=a\n").into_bytes()
+        },
+    },
+    Around {
         what: "a page inside JSON",
         put: |text| {
             let body = serde_json::json!({"id": 1, "body": page(text)});
@@ -328,6 +349,13 @@ const ALL: &[Around] = &[
         },
     },
 ];
+
+/// A text as Python prints it, with a letter that says of what kind it is.
+fn python(text: &str, kind: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('\'', "\\'");
+    let text = text.replace('\n', "\\n").replace('\t', "\\t");
+    format!("{kind}'{text}'")
+}
 
 /// A text as it stands in a page.
 fn escaped(text: &str) -> String {
@@ -398,7 +426,7 @@ fn told(file: (String, Vec<u8>)) -> Option<String> {
     Some(rest.fold(first, |all, piece| all + "line " + piece))
 }
 
-/// An annotation does not escape the quotes of JSON, which then looks like the log itself; documents inside of others are
+/// A logger quotes documents of JSON. An annotation does not escape the quotes of JSON, which then looks like the log itself; documents inside of others are
 /// found by words that stand anywhere in a line, which these formats do not have; Markdown has no escape characters.
 fn is_exempt(name: &str, text: &str, what: &str) -> bool {
     let is_json = name.contains(".json");
@@ -409,9 +437,11 @@ fn is_exempt(name: &str, text: &str, what: &str) -> bool {
                 "events",
                 "a page inside JSON",
                 "a word processor, inside JSON",
+                "Python's print of a result",
             ]
             .iter()
             .any(|it| what.starts_with(it))
+        || what == "quotes of a logger" && !text.starts_with("{\n\t\"")
         || text.contains('\u{1b}') && what == "the escapes of Markdown"
 }
 
@@ -482,84 +512,5 @@ fn files_of_other_kinds_are_named_with_what_takes_the_text_out() {
         let error = import(&[("log".to_owned(), bytes.to_vec())]).unwrap_err();
         let error = error.to_string();
         assert!(words.iter().all(|word| error.contains(word)), "{error}");
-    }
-}
-
-/// A line as a mail wraps it: in parts of at most `width` characters, broken at blanks alone.
-fn wrapped(line: &str, width: usize) -> Vec<String> {
-    let mut parts = Vec::new();
-    let mut rest: Vec<char> = line.chars().collect();
-    while rest.len() > width {
-        let is_break = |at: &usize| rest[*at] == ' ' && rest[..*at].iter().any(|c| *c != ' ');
-        let fits = (0..=width).rev().find(is_break);
-        let Some(at) = fits.or_else(|| (width..rest.len()).find(is_break)) else {
-            break;
-        };
-        let after: String = rest.split_off(at).iter().collect();
-        let part: String = rest.iter().collect();
-        parts.push(part.trim_end().to_owned());
-        rest = after.trim_start_matches(' ').chars().collect();
-    }
-    parts.push(rest.iter().collect());
-    parts
-}
-
-#[test]
-fn lines_that_a_mail_wrapped_are_joined_and_none_gives_other_figures() {
-    let trials = |imported: &Imported| -> Value {
-        let trials = imported
-            .runs
-            .iter()
-            .map(|run| serde_json::to_value(&run.trials));
-        trials.map(Result::unwrap).collect()
-    };
-    let is_doubted = |run: &linerate_model::run::Run| !run.doubts.is_empty();
-    let (mut wrong, mut joined, mut fewer, mut named) = (Vec::new(), 0, 0, 0);
-    for (name, bytes) in all() {
-        let Ok(text) = String::from_utf8(bytes.clone()) else {
-            continue;
-        };
-        // JSON has no columns. In a file of tests of many versions lines of one width are rests of one and not of another.
-        let is_exempt = name.contains(".json") || name.contains("iperf2-versions");
-        let whole = import(&[(name.clone(), bytes)]).ok();
-        let Some(whole) = whole.filter(|whole| !is_exempt && whole.refused.is_empty()) else {
-            continue;
-        };
-        for width in [72, 76, 80] {
-            let parts = text.lines().flat_map(|line| wrapped(line, width));
-            let parts: Vec<_> = parts.collect();
-            if parts.len() == text.lines().count() {
-                continue;
-            }
-            let log = (name.clone(), parts.join("\n").into_bytes());
-            match import(&[log]) {
-                Ok(read) if trials(&read) == trials(&whole) => joined += 1,
-                // What stood at the ends of lines is not known then.
-                Ok(read) if is_part(&trials(&read), &trials(&whole)) => fewer += 1,
-                Ok(read) if read.refused.is_empty() && !read.runs.iter().all(is_doubted) => {
-                    wrong.push(format!("{name}, {width}"));
-                }
-                _ => named += 1,
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{} are: {wrong:#?}", wrong.len());
-    assert!(
-        joined > 3 * (fewer + named),
-        "{joined} joined, {fewer} with fewer figures, {named} named"
-    );
-}
-
-/// Whether all that is known in `part` is the same in `whole`.
-fn is_part(part: &Value, whole: &Value) -> bool {
-    match (part, whole) {
-        (Value::Null, _) => true,
-        (Value::Array(part), Value::Array(whole)) => {
-            part.len() == whole.len() && part.iter().zip(whole).all(|(a, b)| is_part(a, b))
-        }
-        (Value::Object(part), Value::Object(whole)) => part
-            .iter()
-            .all(|(key, a)| whole.get(key).is_some_and(|b| is_part(a, b))),
-        (part, whole) => part == whole,
     }
 }
