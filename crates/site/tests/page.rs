@@ -8,6 +8,7 @@
 
 use linerate_model::WallTime;
 use linerate_site::{Answer, ExplainOptions, Explanation, InputFile, explain};
+use linerate_testkit::accessibility::DARK;
 use linerate_testkit::devtools::Driven;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -291,32 +292,17 @@ fn the_page_s_policy_lets_nothing_out() {
     );
 }
 
-/// What axe-core finds wrong, each with the elements it is about.
-fn violations(page: &mut Driven) -> Vec<String> {
-    let axe = root().join("target/tools/axe-core/package/axe.min.js");
-    let axe = std::fs::read_to_string(&axe);
-    page.eval(&format!("{}; 0", axe.expect("axe-core: ci/need axe")));
-    let found = page.eval(
-        "axe.run(document, { iframes: false }).then(({ violations }) => violations.map(({ id, help, nodes }) =>
-            `${id}: ${help}: ${nodes.map((node) => node.target.join(' ')).join(', ')}`))",
-    );
-    let found = found.as_array().unwrap().iter();
-    found.map(|one| one.as_str().unwrap().to_owned()).collect()
-}
-
-const DARK: &str = "--blink-settings=preferredColorScheme=0";
-
 #[test]
 #[ignore = "needs chromium and the built page"]
 fn axe_core_finds_nothing_wrong_with_the_page_before_and_after() {
     for options in [&[][..], &[DARK]] {
         let mut page = open(options);
-        assert_eq!(violations(&mut page), [""; 0]);
+        assert_eq!(page.barriers(), [""; 0]);
         let mut logs = files("published/onload-sfnt-pingpong");
         logs.push(root().join("README.md").canonicalize().unwrap());
         choose(&mut page, &logs);
         page.eval("document.querySelector('.known').open = true");
-        assert_eq!(violations(&mut page), [""; 0]);
+        assert_eq!(page.barriers(), [""; 0]);
         assert_quiet(&mut page);
     }
 }
@@ -340,7 +326,7 @@ fn axe_core_finds_nothing_wrong_with_reports() {
             page.eval(
                 "document.querySelectorAll('details').forEach((one) => { one.open = true; })",
             );
-            assert_eq!(violations(&mut page), [""; 0], "{folder} {options:?}");
+            assert_eq!(page.barriers(), [""; 0], "{folder} {options:?}");
         }
     }
 }

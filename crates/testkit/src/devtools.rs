@@ -1,4 +1,4 @@
-//! A page in headless Chromium that is driven as a user would: keys, chosen files, what it says, what it asks for.
+//! Pages in headless Chromium that are driven as a user would: keys, chosen files, tabs, what they say, what they ask for.
 //!
 //! Speaks Chromium's `DevTools` protocol over a pipe: no port is opened. Tests that use this are `#[ignore]`d as "needs
 //! chromium".
@@ -9,7 +9,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A browser with one page.
+/// A browser whose pages all are of one origin; commands and keys go to one of them.
 #[derive(Debug)]
 pub struct Driven {
     browser: Child,
@@ -17,19 +17,32 @@ pub struct Driven {
     from: BufReader<ChildStdout>,
     /// Number of the last message.
     last: u64,
-    /// The page's session.
+    /// Of whose pages requests are no complaints: `http://127.0.0.1:5380/`, or nothing for files.
+    origin: String,
+    /// What runs in each document before its own scripts.
+    before: String,
+    /// The pages, as they were opened.
+    tabs: Vec<Tab>,
+    /// The session of the page that is driven.
     session: String,
-    /// Sessions of the frames within the page, in the order in which they came, and how many of them were made to tell
-    /// what they do.
+    /// Sessions of the frames within pages, in the order in which they came.
     frames: Vec<String>,
-    handled: usize,
     /// Events that nobody waited for yet.
     events: Vec<Value>,
-    /// What the page and its frames complained of, and what they asked other machines for.
+    /// What pages, their frames and workers complained of, and what they asked other machines for.
     complaints: Vec<String>,
     /// Its profile, gone with it.
     _home: tempfile::TempDir,
 }
+
+#[derive(Debug)]
+struct Tab {
+    target: Value,
+    session: String,
+}
+
+/// What tells of a page, frame or worker what it logs and asks for.
+const TELLING: [&str; 3] = ["Runtime", "Log", "Network"];
 
 /// Moves the pipe's ends to where Chromium expects them: commands on 3, answers on 4.
 const PIPED: &str = "exec chromium \"$@\" 3<&0 4>&1 1>&2";
@@ -40,11 +53,28 @@ impl Driven {
     /// # Panics
     /// If the browser does not start or answer.
     pub fn open(file: &Path, before: &str, options: &[&str]) -> Self {
+        let mut page = Self::start(String::new(), before, options);
+        page.new_tab(&format!("file://{}", file.display()));
+        page
+    }
+
+    /// Opens a page of the site `origin`, such as `http://127.0.0.1:5380/`, in a fresh browser.
+    ///
+    /// # Panics
+    /// If the browser does not start or answer.
+    pub fn visit(origin: &str, path: &str, options: &[&str]) -> Self {
+        let mut page = Self::start(origin.to_owned(), "", options);
+        page.new_tab(&format!("{origin}{path}"));
+        page
+    }
+
+    fn start(origin: String, before: &str, options: &[&str]) -> Self {
         let home = tempfile::tempdir().expect("a temporary folder");
         let mut browser = Command::new("sh")
             .args(["-c", PIPED, "chromium", "--remote-debugging-pipe"])
             .args(QUIET)
             .args(options)
+            .args(reachable(&origin))
             .arg(format!("--user-data-dir={}", home.path().display()))
             .arg("about:blank")
             .stdin(Stdio::piped())
@@ -54,62 +84,118 @@ impl Driven {
             .expect("chromium starts (Debian package: chromium)");
         let to = browser.stdin.take().expect("a pipe to it");
         let from = BufReader::new(browser.stdout.take().expect("a pipe from it"));
-        let mut page = Self {
+        let mut driven = Self {
             browser,
             to,
             from,
             last: 0,
+            origin,
+            before: before.to_owned(),
+            tabs: Vec::new(),
             session: String::new(),
             frames: Vec::new(),
-            handled: 0,
             events: Vec::new(),
             complaints: Vec::new(),
             _home: home,
         };
-        let target = page.call("Target.createTarget", &json!({"url": "about:blank"}));
-        let attached = json!({"targetId": target["targetId"], "flatten": true});
-        let attached = page.call("Target.attachToTarget", &attached);
-        page.session = text(&attached["sessionId"]);
-        page.enable();
-        page.call("Page.enable", &json!({}));
-        // A frame does nothing before it is made to tell what it does.
-        let attach = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
-        page.call("Target.setAutoAttach", &attach);
-        page.call(
-            "Page.addScriptToEvaluateOnNewDocument",
-            &json!({"source": before}),
-        );
-        let url = format!("file://{}", file.display());
-        page.call("Page.navigate", &json!({"url": url}));
-        page.event("Page.loadEventFired");
-        page
+        // Those of the whole browser; a page's own frames and workers are attached to it.
+        driven.attach_to(&json!([{"type": "shared_worker"}]));
+        driven
     }
 
-    /// Has the page tell what it logs and asks for.
-    fn enable(&mut self) {
-        for domain in ["Runtime", "Log", "Network"] {
+    /// Has what is begun tell what it does before it does anything.
+    fn attach_to(&mut self, filter: &Value) {
+        let attach = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": filter});
+        self.call("Target.setAutoAttach", &attach);
+    }
+
+    /// Opens one more page, which is driven from now on; its number.
+    ///
+    /// # Panics
+    /// If Chromium does not open it.
+    pub fn new_tab(&mut self, url: &str) -> usize {
+        let blank = json!({"url": "about:blank"});
+        let mut opened = self.call_in("", "Target.createTarget", &blank);
+        let target = opened["targetId"].take();
+        let attached = json!({"targetId": target, "flatten": true});
+        let attached = self.call_in("", "Target.attachToTarget", &attached);
+        self.session = text(&attached["sessionId"]);
+        self.tabs.push(Tab {
+            target,
+            session: self.session.clone(),
+        });
+        for domain in TELLING {
             self.call(&format!("{domain}.enable"), &json!({}));
         }
+        self.call("Page.enable", &json!({}));
+        self.attach_to(&json!([{}]));
+        let source = json!({"source": self.before});
+        self.call("Page.addScriptToEvaluateOnNewDocument", &source);
+        self.go_to(url);
+        self.tabs.len() - 1
     }
 
-    /// Sends a command, and gives its result.
+    /// Drives the page of this number, in front of the others or behind them.
+    pub fn switch_to(&mut self, tab: usize) {
+        self.session.clone_from(&self.tabs[tab].session);
+    }
+
+    /// Shows the page that is driven.
+    pub fn bring_to_front(&mut self) {
+        self.call("Page.bringToFront", &json!({}));
+    }
+
+    /// Closes the page of this number; which one is driven then is to be said.
+    pub fn close_tab(&mut self, tab: usize) {
+        let target = json!({"targetId": self.tabs[tab].target});
+        self.call_in("", "Target.closeTarget", &target);
+    }
+
+    /// Opens an address in place of the page, and waits until it is loaded.
+    pub fn go_to(&mut self, url: &str) {
+        self.forget_page();
+        let gone = self.call("Page.navigate", &json!({"url": url}));
+        assert!(gone["errorText"].is_null(), "{url}: {}", gone["errorText"]);
+        self.event("Page.loadEventFired");
+    }
+
+    /// Does something that opens another page in place of this one, and waits until it is loaded.
+    pub fn loads_after(&mut self, action: impl FnOnce(&mut Self)) {
+        self.forget_page();
+        action(self);
+        self.event("Page.loadEventFired");
+    }
+
+    /// What was told of the page that is replaced is not waited for again.
+    fn forget_page(&mut self) {
+        self.frames.clear();
+        self.events
+            .retain(|event| event["method"] != "Page.loadEventFired");
+    }
+
+    /// Sends a command to the page, and gives its result.
     ///
     /// # Panics
     /// If Chromium refuses it or is gone.
     pub fn call(&mut self, method: &str, params: &Value) -> Value {
         let session = self.session.clone();
-        let result = self.call_in(&session, method, params);
-        while let Some(frame) = self.frames.get(self.handled).cloned() {
-            self.handled += 1;
-            for domain in ["Runtime", "Log", "Network"] {
-                self.call_in(&frame, &format!("{domain}.enable"), &json!({}));
-            }
-            self.call_in(&frame, "Runtime.runIfWaitingForDebugger", &json!({}));
-        }
-        result
+        self.call_in(&session, method, params)
     }
 
     fn call_in(&mut self, session: &str, method: &str, params: &Value) -> Value {
+        let id = self.send(session, method, params);
+        loop {
+            let mut said = self.read();
+            if said["id"] == json!(id) {
+                assert!(said["error"].is_null(), "{method}: {}", said["error"]);
+                return said["result"].take();
+            }
+            self.keep(said);
+        }
+    }
+
+    /// Sends a command; its number.
+    fn send(&mut self, session: &str, method: &str, params: &Value) -> u64 {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": params});
         if !session.is_empty() {
@@ -117,28 +203,27 @@ impl Driven {
         }
         let sent = write!(self.to, "{message}\0").and_then(|()| self.to.flush());
         sent.expect("Chromium reads");
-        loop {
-            let mut said = self.read();
-            if said["id"] == json!(self.last) {
-                assert!(said["error"].is_null(), "{method}: {}", said["error"]);
-                return said["result"].take();
-            }
+        self.last
+    }
+
+    /// Keeps an event for who waits for it; the answer to what [`greet`](Self::greet) sent is none.
+    fn keep(&mut self, said: Value) {
+        if said["method"].is_string() {
             self.events.push(said);
         }
     }
 
-    /// Waits for an event; those that came while a command was under way count.
+    /// Waits for an event of the page; those that came while a command was under way count.
     pub fn event(&mut self, method: &str) -> Value {
         loop {
-            let found = self
-                .events
-                .iter()
-                .position(|event| event["method"] == method);
+            let found = self.events.iter().position(|event| {
+                event["method"] == method && event["sessionId"] == json!(self.session)
+            });
             if let Some(at) = found {
                 return self.events.remove(at)["params"].take();
             }
             let said = self.read();
-            self.events.push(said);
+            self.keep(said);
         }
     }
 
@@ -148,13 +233,26 @@ impl Driven {
         assert!(read.is_ok_and(|n| n > 0), "Chromium has ended");
         bytes.pop();
         let said = serde_json::from_slice(&bytes).expect("Chromium speaks JSON");
-        self.complaints.extend(complaint(&said));
+        self.complaints.extend(complaint(&said, &self.origin));
         if said["method"] == json!("Target.attachedToTarget")
-            && said["params"]["targetInfo"]["type"] == json!("iframe")
+            && said["params"]["waitingForDebugger"] == json!(true)
         {
-            self.frames.push(text(&said["params"]["sessionId"]));
+            self.greet(&said["params"]);
         }
         said
+    }
+
+    /// Has a new frame or worker tell what it does, then begin. Nobody waits for the answers: this may be read while
+    /// another answer is awaited that comes only after it has begun.
+    fn greet(&mut self, attached: &Value) {
+        let session = text(&attached["sessionId"]);
+        for domain in TELLING {
+            self.send(&session, &format!("{domain}.enable"), &json!({}));
+        }
+        self.send(&session, "Runtime.runIfWaitingForDebugger", &json!({}));
+        if attached["targetInfo"]["type"] == json!("iframe") {
+            self.frames.push(session);
+        }
     }
 
     /// The value of an expression in the page; a promise is waited for.
@@ -176,8 +274,6 @@ impl Driven {
         while self.frames.is_empty() {
             self.event("Target.attachedToTarget");
         }
-        // Has it tell what it does, if it is new.
-        self.call("Runtime.evaluate", &evaluate("0"));
         let frame = self.frames.last().cloned().unwrap_or_default();
         value_of(
             expression,
@@ -213,18 +309,23 @@ impl Driven {
         }
     }
 
+    /// Presses a key for each character of a text.
+    pub fn type_text(&mut self, text: &str) {
+        for character in text.chars() {
+            self.press(&character.to_string());
+        }
+    }
+
     /// Presses Tab until the element that `selector` names has the focus.
     ///
     /// # Panics
     /// If it cannot be reached.
     pub fn tab_to(&mut self, selector: &str) {
-        /// More than any page of ours has stops.
-        const MOST: usize = 200;
         let is_there = format!(
             "document.activeElement === document.querySelector({})",
             json!(selector)
         );
-        for _ in 0..MOST {
+        for _ in 0..MAX_STOPS {
             if self.eval(&is_there) == json!(true) {
                 return;
             }
@@ -249,7 +350,7 @@ impl Driven {
         self.call("DOM.setFileInputFiles", &chosen);
     }
 
-    /// What the page logged, threw, was refused by its policy, or asked other machines for, up to now.
+    /// What pages logged, threw, was refused by its policy, or asked other machines for, up to now.
     pub fn complaints(&mut self) -> &[String] {
         // What was said before this answer has been read then.
         self.eval("0");
@@ -264,6 +365,18 @@ impl Drop for Driven {
         drop(self.browser.wait());
     }
 }
+
+/// Lets the browser reach one host, which it has by its address; the last such option holds.
+fn reachable(origin: &str) -> Option<String> {
+    let (_, host) = origin.split_once("//")?;
+    let host = host.split([':', '/']).next()?;
+    Some(format!(
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {host}"
+    ))
+}
+
+/// More than any page of ours has places where Tab stops.
+pub(crate) const MAX_STOPS: usize = 400;
 
 fn evaluate(expression: &str) -> Value {
     json!({"expression": expression, "awaitPromise": true, "returnByValue": true})
@@ -285,8 +398,8 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// What of an event no quiet page does.
-fn complaint(event: &Value) -> Option<String> {
+/// What of an event no quiet page of `origin` does.
+fn complaint(event: &Value, origin: &str) -> Option<String> {
     let params = &event["params"];
     match event["method"].as_str()? {
         "Runtime.consoleAPICalled" => Some(format!("console: {}", params["args"])),
@@ -296,6 +409,7 @@ fn complaint(event: &Value) -> Option<String> {
             let url = text(&params["request"]["url"]);
             let own = ["file:", "blob:", "data:", "about:"];
             let is_own = own.iter().any(|scheme| url.starts_with(scheme));
+            let is_own = is_own || (!origin.is_empty() && url.starts_with(origin));
             (!is_own).then(|| format!("request: {url}"))
         }
         _ => None,
@@ -308,19 +422,21 @@ mod tests {
 
     #[test]
     fn a_request_to_another_machine_is_a_complaint_and_the_page_itself_is_not() {
-        let request = |url: &str| {
-            complaint(
-                &json!({"method": "Network.requestWillBeSent", "params": {"request": {"url": url}}}),
-            )
+        let request = |url: &str, origin: &str| {
+            let params = json!({"request": {"url": url}});
+            let event = json!({"method": "Network.requestWillBeSent", "params": params});
+            complaint(&event, origin)
         };
-        assert_eq!(request("file:///tmp/page.html"), None);
+        assert_eq!(request("file:///tmp/page.html", ""), None);
         assert_eq!(
-            request("https://example.org/a").unwrap(),
+            request("https://example.org/a", "").unwrap(),
             "request: https://example.org/a"
         );
-        assert!(
-            complaint(&json!({"method": "Log.entryAdded", "params": {"entry": "x"}})).is_some()
-        );
+        let own = "http://127.0.0.1:5380/";
+        assert_eq!(request("http://127.0.0.1:5380/events", own), None);
+        assert!(request("http://127.0.0.1:53801/events", own).is_some());
+        let logged = json!({"method": "Log.entryAdded", "params": {"entry": "x"}});
+        assert!(complaint(&logged, own).is_some());
     }
 
     #[test]

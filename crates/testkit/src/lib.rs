@@ -1,6 +1,7 @@
 //! What tests of several rooms share; never part of the binary.
 #![forbid(unsafe_code)]
 
+pub mod accessibility;
 pub mod browser;
 pub mod child;
 pub mod devtools;
