@@ -165,8 +165,10 @@
   };
 
   const take = ({ name, data, at }) => {
-    if (name === "connected") return;
-    if (name === "disconnected") { write("status", "The connection to the site is gone; trying again."); said = ""; return; }
+    // Without news nothing else would take the last words back.
+    if (name === "connected") return soon();
+    const broken = { disconnected: "The connection to the site is gone; trying again.", refused: "The site refuses its events; reload this page." }[name];
+    if (broken) { write("status", broken); said = ""; return; }
     if (name === "state") {
       state = data;
       const link = byId("report");

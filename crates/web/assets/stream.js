@@ -11,8 +11,12 @@ const tell = (event) => { for (const port of ports) port.postMessage(event); };
 const open = () => {
   source = new EventSource("/events");
   source.onopen = () => tell({ name: "connected" });
-  // The browser connects again by itself, and says what it has seen.
-  source.onerror = () => tell({ name: "disconnected" });
+  source.onerror = () => {
+    // The browser connects again by itself, and says what it has seen; unless the answer was no stream.
+    if (source.readyState !== EventSource.CLOSED) return tell({ name: "disconnected" });
+    close();
+    tell({ name: "refused" });
+  };
   for (const name of NAMES) {
     source.addEventListener(name, (message) => {
       const event = { name, data: JSON.parse(message.data), id: message.lastEventId, at: Date.now() };

@@ -45,13 +45,15 @@ pub(crate) fn framed(title: &str, part: Part, actions: &Markup, source: &str) ->
         (head(title, "framed"))
         body {
             (bar(Some(part)))
-            div.actions {
-                h1 { (clean(title)) }
-                (actions)
-                a href=(source) { "The document alone" }
+            main {
+                div.actions {
+                    h1 { (clean(title)) }
+                    (actions)
+                    a href=(source) { "The document alone" }
+                }
+                iframe id="content" title=(format!("Document: {}", clean(title))) src=(source)
+                    sandbox="allow-scripts allow-downloads allow-popups" tabindex="0" {}
             }
-            iframe id="content" title=(format!("Document: {}", clean(title))) src=(source)
-                sandbox="allow-scripts allow-downloads allow-popups" tabindex="0" {}
         }
     }
 }
