@@ -5,120 +5,19 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
+#[expect(dead_code, reason = "other targets use the rest")]
+#[path = "shared/harness.rs"]
+mod harness;
+#[expect(dead_code, reason = "other targets use the rest")]
+#[path = "shared/pages.rs"]
+mod pages;
+
+use harness::{Site, code, program, run, two_runs, with_tests};
 use linerate_archive::Store;
-use linerate_model::BitRate;
-use linerate_model::run::{ByteStreamResult, Run, RunKind, StudyPlace, Tool, Trial};
-use linerate_model::spec::{Direction, Transport};
+use pages::{add_nightly, add_rounds, round};
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-
-/// The program over a store, ended when this is dropped.
-struct Site {
-    program: Child,
-    /// What it printed when it was ready.
-    printed: String,
-    store: tempfile::TempDir,
-}
-
-impl Site {
-    fn start(options: &[&str]) -> Self {
-        let store = tempfile::tempdir().unwrap();
-        Self::over(store, options)
-    }
-
-    fn over(store: tempfile::TempDir, options: &[&str]) -> Self {
-        let mut program = program(store.path());
-        if !options.contains(&"--listen") {
-            program.args(["--listen", "127.0.0.1:0"]);
-        }
-        let mut program = program
-            .args(options)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut printed = String::new();
-        let mut out = BufReader::new(program.stdout.as_mut().unwrap());
-        out.read_line(&mut printed).unwrap();
-        let printed = printed.trim().to_owned();
-        Self {
-            program,
-            printed,
-            store,
-        }
-    }
-
-    fn host(&self) -> &str {
-        self.printed
-            .strip_prefix("http://")
-            .unwrap()
-            .split('/')
-            .next()
-            .unwrap()
-    }
-
-    fn get(&self, path: &str) -> String {
-        self.ask("GET", path, &[])
-    }
-
-    /// The whole answer, head and body.
-    fn ask(&self, method: &str, path: &str, headers: &[&str]) -> String {
-        let mut stream = TcpStream::connect(self.host()).unwrap();
-        let mut lines = vec![
-            format!("{method} {path} HTTP/1.1"),
-            "Connection: close".to_owned(),
-        ];
-        if !headers.iter().any(|header| header.starts_with("Host:")) {
-            lines.push(format!("Host: {}", self.host()));
-        }
-        lines.extend(headers.iter().map(|header| (*header).to_owned()));
-        let request = format!("{}\r\n\r\n", lines.join("\r\n"));
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        let _ = self.program.kill();
-        let _ = self.program.wait();
-    }
-}
-
-fn program(store: &Path) -> Command {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_linerate-web"));
-    program.arg("--store").arg(store);
-    program
-}
-
-fn code(answer: &str) -> u16 {
-    answer.split(' ').nth(1).unwrap().parse().unwrap()
-}
-
-/// A run of a kind with a title, as any tool may have made it.
-fn run(id: &str, title: &str) -> Run {
-    let mut run = Run::new(id, RunKind::Tcp, Tool::unversioned("linerate"));
-    run.title = Some(title.to_owned());
-    run
-}
-
-const HOSTILE: &str =
-    "</title><script>document.title='owned'</script><img src=x onerror=alert(1)>\u{202e}";
-
-fn two_runs() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
-    let runs = [
-        run("20260101-000000-tcp-00000001", "board A"),
-        run("20260102-000000-tcp-00000002", HOSTILE),
-    ];
-    store.add_all(&runs).unwrap();
-    folder
-}
 
 #[test]
 fn an_empty_store_says_how_a_run_is_made() {
@@ -248,7 +147,7 @@ fn the_printed_link_lets_one_browser_in_once() {
     let site = Site::over(two_runs(), &["--private"]);
     assert_eq!(code(&site.get("/")), 403);
     assert_eq!(code(&site.get("/enter?token=00")), 403);
-    let link = site.printed.split_once(site.host()).unwrap().1;
+    let link = site.link();
     let entered = site.get(link);
     assert_eq!(code(&entered), 303);
     let cookie = entered
@@ -328,102 +227,11 @@ fn what_is_wrong_with_the_command_line_has_its_exit_code() {
     assert_eq!(usage.status.code(), Some(2));
 }
 
-/// A program in place of linerate, which prints the events of a test and waits to be interrupted where it is told to.
-const MEASURES: &str = r#"#!/bin/sh
-printf '%s\n' '{"event":"began","kind":"udp","title":"UDP to board","hosts":[{"role":"client","name":"here"}]}'
-printf '%s\n' '{"event":"interval","direction":"forward","start_s":0.0,"end_s":1.0,"received_bps":94000000}'
-case "$*" in
-*--time=9s*) trap 'echo stopped >&2; exit 1' INT; while :; do sleep 0.05; done ;;
-esac
-echo "arguments: $*" >&2
-"#;
-
-/// The site with that program, and the cookie of who opened the link.
-fn with_tests() -> (Site, String, tempfile::TempDir) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let programs = tempfile::tempdir().unwrap();
-    let own = programs.path().join("linerate-web");
-    fs::copy(env!("CARGO_BIN_EXE_linerate-web"), &own).unwrap();
-    let measures = programs.path().join("linerate");
-    fs::write(&measures, MEASURES).unwrap();
-    fs::set_permissions(&measures, fs::Permissions::from_mode(0o755)).unwrap();
-    let store = tempfile::tempdir().unwrap();
-    let mut program = Command::new(own);
-    program.args(["--listen", "127.0.0.1:0", "--allow-tests", "--store"]);
-    let mut program = program
-        .arg(store.path())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut printed = String::new();
-    let mut out = BufReader::new(program.stdout.as_mut().unwrap());
-    out.read_line(&mut printed).unwrap();
-    let site = Site {
-        program,
-        printed: printed.trim().to_owned(),
-        store,
-    };
-    let link = site.printed.split_once(site.host()).unwrap().1.to_owned();
-    let entered = site.get(&link);
-    let cookie = entered
-        .lines()
-        .find_map(|line| line.strip_prefix("set-cookie: "))
-        .unwrap();
-    let cookie = format!("Cookie: {}", cookie.split(';').next().unwrap());
-    (site, cookie, programs)
-}
-
-impl Site {
-    fn post(&self, path: &str, headers: &[&str], form: &str) -> String {
-        let mut stream = TcpStream::connect(self.host()).unwrap();
-        let host = format!("Host: {}", self.host());
-        let length = format!("Content-Length: {}", form.len());
-        let first = format!("POST {path} HTTP/1.1");
-        let own = [
-            &*first,
-            &host,
-            "Connection: close",
-            "Content-Type: application/x-www-form-urlencoded",
-            &length,
-        ];
-        let request = [&own[..], headers].concat().join("\r\n");
-        stream
-            .write_all(format!("{request}\r\n\r\n{form}").as_bytes())
-            .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    /// Reads the stream of events up to the first of this name; what came, line by line.
-    fn events_until(&self, name: &str, last: Option<&str>) -> Vec<String> {
-        let mut stream = TcpStream::connect(self.host()).unwrap();
-        let last = last.map_or_else(String::new, |id| format!("Last-Event-ID: {id}\r\n"));
-        let request = format!(
-            "GET /events HTTP/1.1\r\nHost: {}\r\n{last}\r\n",
-            self.host()
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut lines = Vec::new();
-        let mut is_found = false;
-        for line in BufReader::new(stream).lines() {
-            let line = line.unwrap();
-            is_found |= line == format!("event: {name}");
-            let is_whole = is_found && line.starts_with("data: ");
-            lines.push(line);
-            if is_whole {
-                break;
-            }
-        }
-        lines
-    }
-}
-
 const OWN: &str = "Sec-Fetch-Site: same-origin";
 
 #[test]
 fn only_who_opened_the_link_starts_a_test_and_only_from_the_site_itself() {
-    let (site, cookie, _programs) = with_tests();
+    let (site, cookie) = with_tests();
     let form = "target=board&rate=10M";
     assert_eq!(code(&site.post("/tests/udp", &[OWN], form)), 403);
     assert_eq!(
@@ -459,7 +267,7 @@ fn only_who_opened_the_link_starts_a_test_and_only_from_the_site_itself() {
 
 #[test]
 fn a_reader_that_comes_back_gets_every_event_once_and_a_stranger_the_whole() {
-    let (site, cookie, _programs) = with_tests();
+    let (site, cookie) = with_tests();
     let started = site.post(
         "/tests/udp",
         &[OWN, &cookie],
@@ -508,7 +316,7 @@ fn a_reader_that_comes_back_gets_every_event_once_and_a_stranger_the_whole() {
 
 #[test]
 fn a_test_is_stopped_and_another_one_waits_for_its_end() {
-    let (site, cookie, _programs) = with_tests();
+    let (site, cookie) = with_tests();
     let form = "target=board&rate=10M&time=9s";
     assert_eq!(code(&site.post("/tests/udp", &[OWN, &cookie], form)), 303);
     let second = site.post("/tests/udp", &[OWN, &cookie], form);
@@ -532,45 +340,20 @@ fn a_test_is_stopped_and_another_one_waits_for_its_end() {
     assert!(end.last().unwrap().contains("stopped"), "{end:?}");
 }
 
-/// A transfer that received so much.
-fn received(bits_per_second: u64) -> Trial {
-    let work = ByteStreamResult::default();
-    let mut trial = Trial::new(0, Transport::Tcp, Direction::Forward, work);
-    trial.received_rate = Some(BitRate::from_bps(bits_per_second));
-    trial
-}
-
 #[test]
 fn each_test_of_a_mesh_is_followed_over_its_rounds() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
-    let id = |n: u64| format!("20260101-0000{n:02}-study-00000001");
-    for n in 0_u64..24 {
-        let mut round = Run::new(id(n), RunKind::Study, Tool::unversioned("linerate"));
-        round.title = Some("lab".to_owned());
-        let slow = if n < 10 { 100_000_000 } else { 70_000_000 };
-        let cells = [("a → b", slow), ("b → a", 100_000_000)];
-        let tests = cells.iter().flat_map(|(cell, level)| {
-            (1..=3).map(move |repetition| {
-                let mut test = run("part", "part");
-                test.config.place = Some(StudyPlace {
-                    cell: (*cell).to_owned(),
-                    repetition,
-                });
-                test.trials.push(received(level + n % 3 * 100_000));
-                test
-            })
-        });
-        *round.parts_mut().unwrap() = tests.collect();
-        store.add_all(&[round]).unwrap();
-    }
+    add_rounds(&Store::open(folder.path()).unwrap());
     let site = Site::over(folder, &[]);
-    let page = site.get(&format!("/runs/{}", id(3)));
-    assert!(page.contains(&format!("/runs/{}/history", id(3))), "{page}");
-    let history = site.get(&format!("/runs/{}/history/document", id(3)));
+    let page = site.get(&format!("/runs/{}", round(3)));
+    assert!(
+        page.contains(&format!("/runs/{}/history", round(3))),
+        "{page}"
+    );
+    let history = site.get(&format!("/runs/{}/history/document", round(3)));
     let changed = format!(
         "The level of 1 of 2 tests changed. a → b: One change of level in 24 runs: −30 % since {}.",
-        id(10)
+        round(10)
     );
     assert!(history.contains(&changed), "{history:.3000}");
     // Where there is nothing to follow, that is said.
@@ -588,14 +371,7 @@ fn each_test_of_a_mesh_is_followed_over_its_rounds() {
 fn a_trend_tells_where_a_series_changed() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
-    for n in 0_u64..20 {
-        let id = format!("20260101-0000{n:02}-tcp-00000001");
-        let mut run = run(&id, "nightly");
-        let level = if n < 10 { 100_000_000 } else { 90_000_000 };
-        run.trials.push(received(level + n % 3 * 100_000));
-        store.add_all(&[run]).unwrap();
-        store.tag(&id, &format!("nightly-{n}")).unwrap();
-    }
+    add_nightly(&store);
     store
         .add_all(&[run("20270101-000000-tcp-00000002", "other")])
         .unwrap();
