@@ -11,6 +11,7 @@
 //! - E-divisive: Matteson & James, A Nonparametric Approach for Multiple Change Point Analysis of Multivariate Data, 2014
 //! - t-test, windows, last step: Fleming et al., Hunter: Using Change Point Detection to Hunt for Performance
 //!   Regressions, 2023
+//! - Apache Otava, which is that method too: `tests/otava` compares
 
 mod divergence;
 
