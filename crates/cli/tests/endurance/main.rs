@@ -1,17 +1,20 @@
 //! `serve --speak iperf3` after ten thousand short tests, fifty at a time: no descriptor, no thread and no
-//! memory is left behind.
+//! memory is left behind, and Prometheus has counted every one.
 //!
 //! The clients are scripted, so that a test takes as long as the server makes it take.
 
+mod prometheus;
+
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_testkit::child::KilledChild;
+use prometheus::{Prometheus, get};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::ops::Range;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -36,17 +39,37 @@ const BLOCK: usize = 1000;
 const BLOCKS: u64 = 5;
 
 #[test]
-#[ignore = "takes one to two minutes, and the machine alone"]
+#[ignore = "needs prometheus; takes one to two minutes, and the machine alone"]
 fn a_server_of_ten_thousand_tests_keeps_nothing_of_them() -> Result<()> {
-    let mut server = Server::start()?;
+    let server = Server::start()?;
+    let prometheus = Prometheus::of(server.metrics)?;
     let idle = server.usage()?;
     server.make_tests(0..SETTLED)?;
     let before = server.usage()?;
+    let busy = prometheus.newest(RESIDENT)?;
     server.make_tests(SETTLED..TESTS)?;
+    let still_busy = prometheus.newest(RESIDENT)?;
     // Alone: meanwhile the threads of the last fifty end.
     server.make_tests(TESTS..TESTS + 1)?;
     let after = server.usage_at_rest(idle)?;
     println!("idle {idle:?}\nafter {SETTLED} tests {before:?}\nafter {TESTS} {after:?}");
+    let made = u64::try_from(TESTS + 1)?;
+    prometheus.wait_for("sum(linerate_tests_total)", made)?;
+    let complete = "linerate_tests_total{protocol=\"iperf3\",result=\"complete\"}";
+    assert_eq!(prometheus.newest(complete)?, made);
+    let received = "linerate_payload_bytes_total{protocol=\"iperf3\",direction=\"received\"}";
+    assert_eq!(prometheus.newest(received)?, sent_bytes(0..TESTS + 1));
+    let resets = "sum(resets(linerate_tests_total[1h]))";
+    assert_eq!(prometheus.newest(resets)?, 0);
+    assert_eq!(prometheus.newest("min_over_time(up[1h])")?, 1);
+    let most = prometheus.newest("max_over_time(scrape_samples_scraped[1h])")?;
+    let fewest = prometheus.newest("min_over_time(scrape_samples_scraped[1h])")?;
+    assert_eq!(fewest, most, "series");
+    let scrapes = prometheus.newest("count_over_time(up[1h])")?;
+    println!(
+        "{scrapes} scrapes of {most} series; under load {busy} bytes after {SETTLED} tests, {still_busy} after {TESTS}"
+    );
+    assert!(still_busy.saturating_sub(busy) <= MARGIN);
     assert_eq!(after.descriptors, idle.descriptors);
     // The thread of the last client ends just after it said so.
     assert!(after.threads <= idle.threads + 1, "{after:?}");
@@ -58,12 +81,32 @@ fn a_server_of_ten_thousand_tests_keeps_nothing_of_them() -> Result<()> {
     Ok(())
 }
 
+/// The most that was resident in the newest scrapes.
+const RESIDENT: &str = "max_over_time(process_resident_memory_bytes[5s])";
+
+/// Whether it becomes so in time.
+fn settled(mut is_so: impl FnMut() -> Result<bool>) -> Result<bool> {
+    for _ in 0..LIMIT.as_millis() / POLL_INTERVAL.as_millis() {
+        if is_so()? {
+            return Ok(true);
+        }
+        thread::park_timeout(POLL_INTERVAL);
+    }
+    is_so()
+}
+
+/// What the clients of these tests send.
+fn sent_bytes(numbers: Range<usize>) -> u64 {
+    let sends = numbers.filter(|number| Kind::with_number(*number).sends);
+    sends.map(|_| BLOCKS * BLOCK as u64).sum()
+}
+
 /// A server in a process of its own.
 struct Server {
     child: KilledChild,
-    /// What it says, read by a thread: it stands still while nobody does.
-    said: Receiver<String>,
     address: SocketAddr,
+    /// Where its metrics are.
+    metrics: SocketAddr,
 }
 
 /// What its process has.
@@ -86,45 +129,55 @@ impl Server {
             .env("MALLOC_ARENA_MAX", "1")
             .env("MALLOC_MMAP_THRESHOLD_", "16384")
             .env("MALLOC_TRIM_THRESHOLD_", "65536")
-            .args(["--listen", "127.0.0.1:0"])
+            .args(["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"])
             .stderr(Stdio::piped())
             .spawn()?;
         let stderr = child.stderr.take().context("its messages")?;
         let (say, said) = channel();
+        // It stands still while nobody reads what it says.
         thread::spawn(move || {
             let lines = BufReader::new(stderr).lines().map_while(Result::ok);
             lines.for_each(|line| drop(say.send(line)));
         });
-        let first = said.recv().context("the server ended at once")?;
-        let address = first.rsplit(' ').next().unwrap_or_default();
+        let place = |what: &str| -> Result<SocketAddr> {
+            let mut lines = said.iter();
+            let line = lines.find(|line| line.contains(what));
+            let line = line.context("the server ended at once")?;
+            let address = line.rsplit(' ').next().unwrap_or_default();
+            address.parse().context(line.clone())
+        };
+        // In the order in which it says them.
+        let (address, metrics) = (place("serving iperf3")?, place("serving metrics")?);
         Ok(Self {
-            address: address.parse().context(first)?,
+            metrics,
+            address,
             child: child.into(),
-            said,
         })
     }
 
-    /// Makes the tests of these numbers, and waits until the server has said of each client that it left: it
-    /// has given up all it had of it by then.
-    fn make_tests(&mut self, numbers: Range<usize>) -> Result<()> {
-        let mut left = numbers.len();
+    /// Makes the tests of these numbers, and waits until the server has counted all so far and no client is left: it
+    /// has given up all it had of them by then.
+    fn make_tests(&self, numbers: Range<usize>) -> Result<()> {
+        let made = numbers.end;
         make_tests(self.address, numbers);
-        while left > 0 {
-            let line = self.said.recv().context("the server ended")?;
-            left -= usize::from(line.ends_with(" left"));
-        }
+        let mut page = String::new();
+        let is_over = settled(|| {
+            page = get(self.metrics, "/metrics")?;
+            let tests =
+                format!("linerate_tests_total{{protocol=\"iperf3\",result=\"complete\"}} {made}");
+            let wanted = [&*tests, "linerate_clients 0"];
+            Ok(wanted
+                .iter()
+                .all(|line| page.lines().any(|other| other == *line)))
+        })?;
+        ensure!(is_over, "{made} tests were made: {page}");
         Ok(())
     }
 
-    /// What its process has once it holds no more descriptors than `idle`, or after all if it never does: it says
-    /// that a client left before it has closed the last of its sockets.
+    /// What its process has once it holds no more descriptors than `idle`, or after all if it never does: it counts a
+    /// test before it has closed the last of its sockets.
     fn usage_at_rest(&self, idle: Usage) -> Result<Usage> {
-        for _ in 0..LIMIT.as_millis() / POLL_INTERVAL.as_millis() {
-            if self.usage()?.descriptors <= idle.descriptors {
-                break;
-            }
-            thread::park_timeout(POLL_INTERVAL);
-        }
+        settled(|| Ok(self.usage()?.descriptors <= idle.descriptors))?;
         self.usage()
     }
 
