@@ -162,9 +162,8 @@ fn joined(lines: &[Written], width: usize, by: Break) -> Option<String> {
     }
     text.push('\n');
     let is_broken = match by {
-        Break::Column => rests > 0,
+        Break::Column | Break::Word => rests > 0,
         Break::Padded => full > 0 && full < rests,
-        Break::Word => rests > 0,
     };
     is_broken.then_some(text)
 }

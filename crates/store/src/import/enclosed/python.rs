@@ -72,8 +72,16 @@ struct Python {
     escape: Escape,
     /// The piece before did not end its line.
     is_inside_line: bool,
-    has_any: bool,
-    has_fault: bool,
+    found: Found,
+}
+
+/// What of Python was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Found {
+    Damaged,
+    #[default]
+    Nothing,
+    Whole,
 }
 
 impl Decoder for Python {
@@ -85,7 +93,9 @@ impl Decoder for Python {
             && let Some((at, inside)) = begin(piece)
         {
             self.inside = inside;
-            self.has_any = true;
+            if self.found == Found::Nothing {
+                self.found = Found::Whole;
+            }
             rest = &piece[at..];
         }
         for c in rest.chars() {
@@ -98,7 +108,9 @@ impl Decoder for Python {
         if has_end {
             self.end_word(output);
             // No string of these goes on in the next line.
-            self.has_fault |= self.quote.is_some() || matches!(self.inside, Inside::Text(_));
+            if self.quote.is_some() || matches!(self.inside, Inside::Text(_)) {
+                self.found = Found::Damaged;
+            }
             // The next line may begin with the rest of one that ended.
             if !self.has_ended {
                 output.end_line();
@@ -108,7 +120,7 @@ impl Decoder for Python {
 
     fn finish(&mut self, output: &mut Output) -> bool {
         self.end_word(output);
-        self.has_any && !self.has_fault && self.inside == Inside::Nothing
+        self.found == Found::Whole && self.inside == Inside::Nothing
     }
 }
 
@@ -132,7 +144,9 @@ impl Python {
             },
             Escape::Digits(count, value) => {
                 let digit = c.to_digit(16);
-                self.has_fault |= digit.is_none();
+                if digit.is_none() {
+                    self.found = Found::Damaged;
+                }
                 let value = value * 16 + digit.unwrap_or_default();
                 if count == 0 {
                     self.escape = Escape::Digits(1, value);

@@ -12,11 +12,20 @@ pub(super) static ENCLOSURE: Enclosure = Enclosure {
 /// Begins a document in quotes: a brace, and an escape sequence.
 const MARK: &str = "\"{\\";
 
+/// What a character is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Inside {
+    Document,
+    Escape,
+    #[default]
+    Nothing,
+}
+
 #[derive(Default)]
 struct Quoted {
-    /// A document is open.
-    is_inside: bool,
-    is_escaped: bool,
+    inside: Inside,
+    /// The line has a document, which is all that is taken of it.
+    has_document: bool,
     /// The piece before did not end its line.
     is_inside_line: bool,
     has_fault: bool,
@@ -26,36 +35,41 @@ impl Decoder for Quoted {
     fn take(&mut self, piece: &str, has_end: bool, output: &mut Output) {
         let is_first = !std::mem::replace(&mut self.is_inside_line, !has_end);
         let mut rest = piece;
-        let begun = piece.find(MARK).filter(|_| is_first);
-        if let Some(at) = begun {
-            // What stands around it is the logger's.
-            rest = &piece[at + 1..];
-            self.is_inside = true;
+        if is_first {
+            let begun = piece.find(MARK);
+            self.has_document = begun.is_some();
+            if let Some(at) = begun {
+                rest = &piece[at + 1..];
+                self.inside = Inside::Document;
+            }
         }
-        let is_document = self.is_inside;
         for c in rest.chars() {
-            match (self.is_inside, std::mem::take(&mut self.is_escaped)) {
-                (true, true) => match c {
-                    'n' => output.end_line(),
-                    't' => output.push('\t'),
-                    'r' => {}
-                    c => output.push(c),
-                },
-                (true, false) if c == '\\' => self.is_escaped = true,
-                (true, false) if c == '"' => self.is_inside = false,
-                (true, false) => output.push(c),
-                (false, _) if is_document => {}
-                (false, _) => output.push(c),
+            match (self.inside, c) {
+                (Inside::Document, '\\') => self.inside = Inside::Escape,
+                (Inside::Document, '"') => self.inside = Inside::Nothing,
+                (Inside::Document, c) => output.push(c),
+                (Inside::Escape, c) => {
+                    self.inside = Inside::Document;
+                    match c {
+                        'n' => output.end_line(),
+                        't' => output.push('\t'),
+                        'r' => {}
+                        c => output.push(c),
+                    }
+                }
+                (Inside::Nothing, c) if !self.has_document => output.push(c),
+                (Inside::Nothing, _) => {}
             }
         }
         if has_end {
-            self.has_fault |= std::mem::take(&mut self.is_inside);
+            self.has_fault |= self.inside != Inside::Nothing;
+            self.inside = Inside::Nothing;
             output.end_line();
         }
     }
 
     fn finish(&mut self, _output: &mut Output) -> bool {
-        !self.has_fault && !self.is_inside
+        !self.has_fault && self.inside == Inside::Nothing
     }
 }
 
