@@ -61,9 +61,10 @@ impl Read for Writing<'_> {
     }
 }
 
-const SECONDS: u32 = 3 * MAX_INTERVALS;
-/// JSON takes an unoptimised reader long.
-const JSON_SECONDS: u32 = MAX_INTERVALS + MAX_INTERVALS / 2;
+/// Intervals are joined twice.
+const LONG: u32 = 3 * MAX_INTERVALS;
+/// They are joined once.
+const SHORT: u32 = MAX_INTERVALS + 2;
 
 /// 100 datagrams of 1000 bytes a second, one lost of each hundred.
 fn iperf3_text() -> Written {
@@ -77,7 +78,7 @@ fn iperf3_text() -> Written {
                 second + 1
             )
         },
-        seconds: SECONDS,
+        seconds: LONG,
         end: |seconds| {
             format!(
                 "- - - - - - - - - - - - - - - - - - - - - - - - -\n\
@@ -127,7 +128,7 @@ fn iperf3_json() -> Written {
             let interval = json_interval(second, second + 1);
             format!("{comma}{{\"streams\":[{interval}]}}")
         },
-        seconds: JSON_SECONDS,
+        seconds: SHORT,
         end: |seconds| format!("],\"end\":{}}}\n", json_end(seconds)),
     }
 }
@@ -143,7 +144,7 @@ fn iperf3_json_stream() -> Written {
             let interval = json_interval(second, second + 1);
             format!("{{\"event\":\"interval\",\"data\":{{\"streams\":[{interval}]}}}}\n")
         },
-        seconds: JSON_SECONDS,
+        seconds: SHORT,
         end: |seconds| format!("{{\"event\":\"end\",\"data\":{}}}\n", json_end(seconds)),
     }
 }
@@ -159,7 +160,7 @@ fn iperf2_text() -> Written {
                 second + 1
             )
         },
-        seconds: SECONDS,
+        seconds: SHORT,
         end: |seconds| {
             format!(
                 "[  3]  0.0-{seconds}.0 sec  {} Bytes  792000 bits/sec   0.004 ms  {seconds}/  {} (1%)\n",
@@ -182,7 +183,7 @@ fn iperf2_csv() -> Written {
     Written {
         begin: "",
         second: |second| line(second, second + 1),
-        seconds: SECONDS,
+        seconds: SHORT,
         end: |seconds| line(0, seconds),
     }
 }
