@@ -60,6 +60,16 @@ pub fn not_run(why: impl Display) -> ! {
     std::panic::resume_unwind(Box::new(NotRun(why.to_string())))
 }
 
+/// Runs a part of a case for each of `all`, all at once: each in networks of its own.
+pub fn at_once<T: Send>(all: impl IntoIterator<Item = T>, part: impl Fn(T) + Sync) {
+    std::thread::scope(|scope| {
+        let part = &part;
+        for one in all {
+            scope.spawn(move || part(one));
+        }
+    });
+}
+
 /// The main of a test target: reads libtest's arguments, calls `prepare` if a case is to run, and
 /// runs the cases. Fails if a case panics or `prepare` does; it never passes by not running.
 pub fn namespace_main<'a, E: Display>(

@@ -12,7 +12,7 @@ use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
 use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Two hosts and an agent on host B.
@@ -147,16 +147,6 @@ fn run_script(script: &str) {
     let output = Command::new("sh").args(["-ec", script]).output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{script}: {complaint}");
-}
-
-/// Runs a part of a case for each of `all`, all at once: each in networks of its own.
-pub(crate) fn at_once<T: Send>(all: impl IntoIterator<Item = T>, part: impl Fn(T) + Sync) {
-    thread::scope(|scope| {
-        let part = &part;
-        for one in all {
-            scope.spawn(move || part(one));
-        }
-    });
 }
 
 /// `spec` for this many seconds.

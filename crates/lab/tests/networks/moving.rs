@@ -1,6 +1,6 @@
 //! A client that moves: to another network with another address, and between access points of one network.
 
-use crate::bench::{Bench, at_once, lasting};
+use crate::bench::{Bench, lasting};
 use linerate_agent::AgentPlan;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::RuleOutcome;
@@ -8,6 +8,7 @@ use linerate_model::spec::{Direction, Pace, TestSpec};
 use linerate_model::{BitRate, Clock as _, Ratio};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_testbed::{HostId, Link, LinkConfig};
+use linerate_testkit::namespaces::at_once;
 use std::time::Duration;
 
 fn rate() -> Pace {

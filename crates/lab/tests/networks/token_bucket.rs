@@ -1,11 +1,12 @@
 //! A token bucket in a router: the full rate while it has tokens, then its own.
 
-use crate::bench::{Bench, at_once, lasting};
+use crate::bench::{Bench, lasting};
 use linerate_agent::AgentPlan;
 use linerate_model::BitRate;
 use linerate_model::run::{Confidence, Verdict};
 use linerate_model::spec::{Direction, Pace, TestSpec, Transport};
 use linerate_testbed::Link;
+use linerate_testkit::namespaces::at_once;
 use std::time::Duration;
 
 /// Bytes of frames that a bucket holds.
