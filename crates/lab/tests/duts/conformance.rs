@@ -7,6 +7,7 @@ use linerate_model::dut::{DutChoice, DutCounters};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_testbed::duts::{ALL, Availability, Dut, DutKind, DutSetup, find, start};
 use linerate_testkit::namespaces::not_run;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
@@ -112,18 +113,22 @@ pub(crate) fn every_device_that_is_reset_forwards_again() {
 }
 
 pub(crate) fn every_device_is_silent_by_itself() {
+    let started = RefCell::new(Vec::new());
     for_every_device(|kind, setup| {
         let mut dut = start(setup).unwrap();
         let before = dut.counters().unwrap();
-        // As long as the kernel takes for what it repeats by itself, such as membership reports.
-        sleep_until(MonoClock.now().after(Duration::from_millis(1500)));
+        started.borrow_mut().push((kind, dut, before));
+    });
+    // As long as the kernel takes for what it repeats by itself, such as membership reports.
+    sleep_until(MonoClock.now().after(Duration::from_millis(1500)));
+    for (kind, mut dut, before) in started.into_inner() {
         let counted = grown(&mut *dut, &before);
         for port in &counted.ports {
             let both = [port.received, port.sent];
             assert_eq!(both, [PacketCount::new(0); 2], "{}: {counted:?}", kind.id());
         }
         dut.close().unwrap();
-    });
+    }
 }
 
 /// What a device could leave: interfaces of this network, processes, temporary files.
