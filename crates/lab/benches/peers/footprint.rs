@@ -71,9 +71,9 @@ pub(crate) fn memory_line(program: &Path, lab: &Lab) -> Result<Line> {
     let serve = ["serve", "--listen", &listen].map(str::to_owned);
     let server = lab.serve(program, &serve, ("tcp", port))?;
     pause(IDLE);
-    let resident = memory(server.id(), "VmRSS")?.as_f64();
+    let resident = memory(server.id(), "VmRSS").context("the server has ended")?;
     server.stop()?;
-    let mib = resident / f64::from(1 << 20);
+    let mib = resident.as_f64() / f64::from(1 << 20);
     let row = limit_line("`linerate serve` idle, resident MiB", mib, 16.0);
     Ok(row)
 }

@@ -121,7 +121,8 @@ impl Process {
                 bail!("{} did not end within {patience:?}: {printed}", self.name);
             }
             // The kernel's own account of an ended process begins with the memory of who started it.
-            peak_memory = peak_memory.max(memory(self.id(), "VmHWM")?);
+            let now = memory(self.id(), "VmHWM");
+            peak_memory = now.map_or(peak_memory, |now| now.max(peak_memory));
         }
         let Ended { status, cpu } = self.reap()?;
         if !status.success() {
@@ -195,17 +196,16 @@ fn text(file: &mut File) -> Result<String> {
     Ok(text)
 }
 
-/// Memory of a running process as its `status` has it under `key`.
-pub(crate) fn memory(id: u32, key: &str) -> Result<ByteCount> {
-    let status = fs::read_to_string(format!("/proc/{id}/status"))?;
+/// Memory of a process as its `status` has it under `key`; `None` once it has ended.
+pub(crate) fn memory(id: u32, key: &str) -> Option<ByteCount> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let words = |line: &str| -> Option<u64> {
         let (of, value) = line.split_once(':')?;
         let kib = value.split_ascii_whitespace().next()?;
         (of == key).then(|| kib.parse().ok())?
     };
-    let kib = status.lines().find_map(words);
-    let kib = kib.with_context(|| format!("no {key} in /proc/{id}/status"))?;
-    Ok(ByteCount::new(kib * 1024))
+    let kib = status.lines().find_map(words)?;
+    Some(ByteCount::new(kib * 1024))
 }
 
 /// How often the memory of a process is read that is waited for.
