@@ -29,7 +29,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 pub(crate) use turns::{TurnSockets, TurnsPath, TurnsSetup};
 use waiting::Waiting;
-use zero_copy::ZeroCopySocket;
+use zero_copy::Sending;
 
 /// The kernel's sockets.
 pub(super) struct Sockets;
@@ -228,10 +228,16 @@ impl DatapathKind for Sockets {
             let path = StampedStream::new(socket, waiting.blocking());
             return Ok(Box::new(path.map_err(host("SO_TIMESTAMPING", NO_STAMPS))?));
         }
-        if params.zero_copy {
-            return Ok(Box::new(ZeroCopySocket::new(socket, waiting)?));
-        }
-        Ok(Box::new(StreamSocket { socket, waiting }))
+        let sending = if params.zero_copy {
+            Sending::zero_copy(&socket)?
+        } else {
+            Sending::Copy
+        };
+        Ok(Box::new(StreamSocket {
+            socket,
+            waiting,
+            sending,
+        }))
     }
 }
 
@@ -465,11 +471,13 @@ fn split(offset: usize, length: usize, segment: Option<usize>, spans: &mut Vec<S
 struct StreamSocket {
     socket: TcpStream,
     waiting: Waiting,
+    sending: Sending,
 }
 
 impl StreamPath for StreamSocket {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
-        tcp::send(&self.socket, bytes, self.waiting.blocking())
+        let blocking = self.waiting.blocking();
+        self.sending.send(&self.socket, bytes, blocking)
     }
 
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure> {
@@ -489,7 +497,9 @@ impl StreamPath for StreamSocket {
     }
 
     fn diagnostics(&mut self) -> PathDiagnostics {
-        self.waiting.diagnostics(&self.socket)
+        let mut found = self.waiting.diagnostics(&self.socket);
+        found.notes.extend(self.sending.note(&self.socket));
+        found
     }
 }
 
