@@ -15,6 +15,7 @@ pub mod clock;
 mod control;
 pub mod ending;
 pub mod epoll;
+mod error_queue;
 pub mod ethtool;
 pub mod failure;
 pub mod host_files;

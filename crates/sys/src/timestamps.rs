@@ -8,7 +8,8 @@
 //! - Linux `Documentation/networking/timestamping.rst` §1.3, §2.1
 
 use crate::clock::MonotonicOffset;
-use crate::control::{self, ExtendedError, from_error_queue, messages};
+use crate::control::messages;
+use crate::error_queue::{self, ExtendedError, from_error_queue};
 use crate::failure::Failure;
 use crate::sockopt;
 use crate::udp::Blocking;
@@ -72,7 +73,7 @@ pub fn receive<Fd: AsFd>(
         Blocking::No => libc::MSG_DONTWAIT,
         Blocking::Yes => 0,
     };
-    let (length, facts) = control::receive(socket, room, flags, parse)?;
+    let (length, facts) = error_queue::receive(socket, room, flags, parse)?;
     Ok(Received {
         length,
         stamp: facts.stamp,
@@ -201,7 +202,7 @@ pub enum Wall {
 mod tests {
     use super::*;
     use crate::clock::MonoClock;
-    use crate::control::RECVMSG;
+    use crate::error_queue::RECVMSG;
     use linerate_model::Clock as _;
     use std::net::{TcpListener, TcpStream, UdpSocket};
 

@@ -7,7 +7,8 @@
 //! # References
 //! - Linux `Documentation/networking/msg_zerocopy.rst`
 
-use crate::control::{ExtendedError, from_error_queue, messages};
+use crate::control::messages;
+use crate::error_queue::{ExtendedError, from_error_queue};
 use crate::failure::{Failure, FailureClass};
 use crate::sockopt;
 use crate::tcp;
