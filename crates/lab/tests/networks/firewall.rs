@@ -59,7 +59,7 @@ pub(crate) fn one_port_carries_every_kind_of_test() {
                     let spec = TestSpec {
                         direction,
                         streams,
-                        ..lasting(0.1, work.clone())
+                        ..lasting(0.3, work.clone())
                     };
                     let run = bench.run(is_v6, &spec).unwrap();
                     let trial = &run.trials[0];

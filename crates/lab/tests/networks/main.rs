@@ -38,14 +38,6 @@ const AT_ONCE: &[Case] = &[
         name: "a_shaper_without_a_bucket_has_none",
         run: token_bucket::a_shaper_without_a_bucket_has_none,
     },
-    Case {
-        name: "a_firewall_that_drops_data_ports_is_named",
-        run: firewall::a_firewall_that_drops_data_ports_is_named,
-    },
-    Case {
-        name: "a_sender_whose_interface_is_down_goes_on_and_says_when",
-        run: outage::a_sender_whose_interface_is_down_goes_on_and_says_when,
-    },
 ];
 
 const ONE_BY_ONE: &[Case] = &[
@@ -56,6 +48,14 @@ const ONE_BY_ONE: &[Case] = &[
     Case {
         name: "strangers_at_the_one_port_keep_nobody_out",
         run: firewall::strangers_at_the_one_port_keep_nobody_out,
+    },
+    Case {
+        name: "a_firewall_that_drops_data_ports_is_named",
+        run: firewall::a_firewall_that_drops_data_ports_is_named,
+    },
+    Case {
+        name: "a_sender_whose_interface_is_down_goes_on_and_says_when",
+        run: outage::a_sender_whose_interface_is_down_goes_on_and_says_when,
     },
     Case {
         name: "a_server_in_a_container_is_reached_by_its_published_port",

@@ -7,7 +7,6 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::RuleOutcome;
 use linerate_model::spec::{Direction, Pace, TestSpec};
 use linerate_testbed::HostId;
-use linerate_testkit::namespaces::at_once;
 
 /// `from 2.97 s to 6 s: …` as seconds.
 fn times(claim: &str) -> (f64, f64) {
@@ -20,12 +19,11 @@ fn times(claim: &str) -> (f64, f64) {
 pub(crate) fn a_sender_whose_interface_is_down_goes_on_and_says_when() {
     let rate = Pace::At(BitRate::from_bps(5_000_000));
     let tcp = TestSpec::tcp_bulk().with_pace(rate);
-    let tests = [
+    for (work, direction, sender) in [
         (TestSpec::udp_datagrams(rate), Direction::Forward, HostId::A),
         (TestSpec::udp_datagrams(rate), Direction::Reverse, HostId::B),
         (tcp, Direction::Forward, HostId::A),
-    ];
-    at_once(tests, |(work, direction, sender)| {
+    ] {
         let bench = Bench::with(AgentPlan::private());
         let gap = "sleep 2.5; ip link set eth0 down; sleep 3; ip link set eth0 up";
         let gap = bench.start(sender, gap);
@@ -46,7 +44,7 @@ pub(crate) fn a_sender_whose_interface_is_down_goes_on_and_says_when() {
         assert!((1.0..3.5).contains(&from), "{claim}");
         assert!((2.9..6.5).contains(&(to - from)), "{claim}");
         bench.close();
-    });
+    }
 }
 
 /// Of both, the connection that times out and the one that finds no route.
