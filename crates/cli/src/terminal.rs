@@ -138,10 +138,6 @@ impl Watcher for Notes {
             _ => {}
         }
     }
-
-    fn is_live(&self) -> bool {
-        false
-    }
 }
 
 /// One JSON object per line on standard output.

@@ -67,8 +67,6 @@ pub struct Client {
     started: Option<StartId>,
     /// Link element before its peer, removed after the session's end.
     link: Option<HeldLink>,
-    /// Whether somebody needs the progress of its tests at once.
-    is_watched: bool,
 }
 
 impl Client {
@@ -180,7 +178,6 @@ impl Client {
             driver,
             last: None,
             is_broken: false,
-            is_watched: true,
             broken: None,
             remote,
             peer: target.far.to_string(),
@@ -302,8 +299,7 @@ impl Client {
         })
     }
 
-    /// Runs one test. `pulse` is called many times a second, of a paced or spinning test that is not
-    /// [watched](Self::set_watched) about once, and returns whether to go on.
+    /// Runs one test. `pulse` is called many times a second and returns whether to go on.
     pub fn run(
         &mut self,
         spec: &TestSpec,
@@ -330,11 +326,6 @@ impl Client {
             (Ok(_), _) => {}
         }
         result
-    }
-
-    /// Says whether somebody needs the progress of the tests to come at once, as is taken for granted.
-    pub const fn set_watched(&mut self, is_watched: bool) {
-        self.is_watched = is_watched;
     }
 
     /// Report of the stack started for this client; `None` if there is none.
@@ -366,7 +357,6 @@ impl Client {
         spec: &TestSpec,
         pulse: &mut dyn FnMut(&Pulse) -> bool,
     ) -> Result<TestOutcome> {
-        self.driver.set_watched(self.is_watched);
         self.driver
             .begin(spec)
             .map_err(|error| self.failed(error))?;

@@ -56,10 +56,6 @@ pub enum Event<'a> {
 pub trait Watcher {
     /// Takes one event.
     fn event(&mut self, event: Event<'_>);
-    /// Whether somebody looks at the progress of a test while it runs.
-    fn is_live(&self) -> bool {
-        true
-    }
 }
 
 /// Ignores everything.
@@ -68,10 +64,6 @@ pub struct Silent;
 
 impl Watcher for Silent {
     fn event(&mut self, _: Event<'_>) {}
-
-    fn is_live(&self) -> bool {
-        false
-    }
 }
 
 /// Maps a part's progress into the whole's, and keeps the part's begin and end to itself.
@@ -101,9 +93,5 @@ impl Watcher for ScaledWatcher<'_> {
             Event::Began { .. } | Event::Follows { .. } | Event::Interval(_) | Event::Ended => {}
             other => self.inner.event(other),
         }
-    }
-
-    fn is_live(&self) -> bool {
-        self.inner.is_live()
     }
 }

@@ -42,8 +42,6 @@ pub struct Driver {
     was_heard: bool,
     /// Server: what may refuse a test.
     gate: Option<TestGate>,
-    /// Whether somebody needs the progress of a test at once while it runs.
-    is_watched: bool,
     core_load: CoreLoad,
     /// Utilisation of each core in the last interval.
     cores: Vec<Ratio>,
@@ -108,12 +106,6 @@ impl Driver {
         driver
     }
 
-    /// Says whether somebody needs the progress of tests at once while they run, as is taken for granted, or about once a
-    /// second.
-    pub const fn set_watched(&mut self, is_watched: bool) {
-        self.is_watched = is_watched;
-    }
-
     /// Adds a peer that may open data streams, identified by their first bytes.
     #[must_use]
     pub fn told_by(mut self, demux: Demux) -> Self {
@@ -143,7 +135,6 @@ impl Driver {
             state: State::IDLE,
             was_heard: false,
             gate: None,
-            is_watched: true,
             core_load: CoreLoad::default(),
             cores: Vec::new(),
         }

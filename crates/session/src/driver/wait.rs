@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::line::LineRead;
 use crate::listener::StreamListener;
 use crate::state::{State, Test};
-use linerate_model::spec::{Pace, WaitMode};
+use linerate_model::spec::WaitMode;
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_peers::Input;
 use linerate_sys::clock::MonoClock;
@@ -24,11 +24,10 @@ const IDLE_WAIT: Duration = Duration::from_millis(100);
 /// that never pauses does not extend it further.
 const HEARING_GRACE: Duration = Duration::from_secs(1);
 
-/// Maximum wait of a read while the traffic spins, or is paced and nobody needs its progress: bounds the delay of an interrupt. On a
-/// core that it shares with this thread every wake-up delays two or three packets or round trips, and a 99th percentile of
-/// 1000 a second rests on ten. Longer than it mostly takes until the next heartbeat, message or reading, each once a
-/// second.
-const CALM_WAIT: Duration = Duration::from_millis(800);
+/// Maximum wait of a read while the traffic spins: bounds the delay of an interrupt. On a core that it shares with this
+/// thread every wake-up delays two or three packets or round trips, and a 99th percentile of 1000 a second rests on ten.
+/// Longer than it mostly takes until the next heartbeat, message or reading, each once a second.
+const SPIN_WAIT: Duration = Duration::from_millis(800);
 
 impl Driver {
     /// Reads what has arrived, waiting a moment if nothing has; then reports a passed deadline to the session.
@@ -75,16 +74,12 @@ impl Driver {
     /// Maximum wait of a read without a deadline before.
     fn patience(&self) -> Duration {
         let is_busy = |test: &Test| !self.line.is_control() || test.endpoints.is_sampling();
-        let is_sensitive = |test: &Test| {
-            let is_paced = test.spec.work.pace() != Pace::Unpaced;
-            test.spec.wait == WaitMode::Spin || (is_paced && !self.is_watched)
-        };
         match &self.state {
             State::Running { test, .. } | State::Reported(test) if is_busy(test) => BUSY_WAIT,
             State::Open(test) | State::Running { test, .. } | State::Reported(test)
-                if is_sensitive(test) =>
+                if test.spec.wait == WaitMode::Spin =>
             {
-                CALM_WAIT
+                SPIN_WAIT
             }
             _ => IDLE_WAIT,
         }

@@ -105,7 +105,7 @@ pub(crate) struct Measurement<'a, 'c> {
 impl Measurement<'_, '_> {
     /// Runs one test and records its trials; returns them.
     pub(crate) fn measure(&mut self, spec: &TestSpec, label: Option<&str>) -> Result<Vec<Trial>> {
-        self.measure_disturbed(spec, label, None)
+        self.measure_disturbed(spec, label, &mut |_, _| {})
     }
 
     /// Runs one test during which `disturb` is called again and again, and records its trials; returns them.
@@ -113,7 +113,7 @@ impl Measurement<'_, '_> {
         &mut self,
         spec: &TestSpec,
         label: Option<&str>,
-        disturb: Option<Disturb<'_>>,
+        disturb: Disturb<'_>,
     ) -> Result<Vec<Trial>> {
         let made = self.disturbed(spec, label, disturb).inspect_err(|error| {
             self.keep_broken(spec, label, error);
@@ -152,7 +152,7 @@ impl Measurement<'_, '_> {
 
     /// Runs one test: its trials, not recorded yet. A test that breaks off does not end the run.
     fn attempt(&mut self, spec: &TestSpec, label: Option<&str>) -> Result<Vec<Trial>> {
-        self.disturbed(spec, label, None)
+        self.disturbed(spec, label, &mut |_, _| {})
     }
 
     /// Runs one test during which `disturb` is called again and again; its trials, not recorded yet. A test that breaks off
@@ -161,7 +161,7 @@ impl Measurement<'_, '_> {
         &mut self,
         spec: &TestSpec,
         label: Option<&str>,
-        mut disturb: Option<Disturb<'_>>,
+        disturb: Disturb<'_>,
     ) -> Result<Vec<Trial>> {
         let before = self.device_report()?;
         let planned = planned_time(spec);
@@ -169,14 +169,9 @@ impl Measurement<'_, '_> {
         let watcher = &mut *self.context.watcher;
         let device = &mut self.context.device;
         let mut intervals = Intervals::new(spec);
-        // What happens to a device happens at its time.
-        self.client
-            .set_watched(disturb.is_some() || watcher.is_live());
         let mut outcome = self.client.run(spec, &mut |pulse: &Pulse| {
             if !pulse.elapsed.is_zero() {
-                if let Some(disturb) = &mut disturb {
-                    disturb(pulse.elapsed, Context::lend(device));
-                }
+                disturb(pulse.elapsed, Context::lend(device));
                 crate::progress::tell(watcher, pulse, planned, label);
                 for interval in intervals.ended(pulse) {
                     watcher.event(Event::Interval(&interval));

@@ -372,10 +372,6 @@ impl Watcher for SearchProgress<'_> {
             other => self.inner.event(other),
         }
     }
-
-    fn is_live(&self) -> bool {
-        self.inner.is_live()
-    }
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ impl<'c> Bench<'_, 'c> {
 
     /// Makes a test and keeps its trials; `None` if it counted nothing.
     pub(super) fn test(&mut self, spec: &TestSpec, what: &str) -> Result<Option<Outcome>> {
-        self.disturbed(spec, what, None)
+        self.disturbed(spec, what, &mut |_, _| {})
     }
 
     /// Makes a test during which `disturb` is called again and again; `None` if it counted nothing.
@@ -126,7 +126,7 @@ impl<'c> Bench<'_, 'c> {
         &mut self,
         spec: &TestSpec,
         what: &str,
-        disturb: Option<Disturb<'_>>,
+        disturb: Disturb<'_>,
     ) -> Result<Option<Outcome>> {
         let label = format!("{}, {what}", self.name);
         let mut measurement = self.measurement();

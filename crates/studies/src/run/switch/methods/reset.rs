@@ -10,7 +10,6 @@ use linerate_model::spec::{Pace, Side, Stop, TestSpec};
 use linerate_model::{BitRate, Clock as _};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::{die_with_parent, kill_group, wait_for_end};
-use linerate_testbed::duts::Dut;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -93,7 +92,7 @@ fn once(bench: &mut Bench<'_, '_>, spec: &TestSpec, test: u32) -> Result<Option<
     let mut progress = Progress::Waiting;
     let start = spec.warm_up + BEFORE;
     let command = bench.settings.reset_command.clone();
-    let mut reset = |elapsed: Duration, device: Option<&mut dyn Dut>| {
+    let seen = bench.disturbed(spec, &format!("reset {test}"), &mut |elapsed, device| {
         if elapsed < start || !matches!(progress, Progress::Waiting) {
             return;
         }
@@ -106,8 +105,7 @@ fn once(bench: &mut Bench<'_, '_>, spec: &TestSpec, test: u32) -> Result<Option<
             (None, None) => Err("there is no command that resets it".to_owned()),
         };
         progress = begun.map_or_else(Progress::Failed, Progress::Begun);
-    };
-    let seen = bench.disturbed(spec, &format!("reset {test}"), Some(&mut reset))?;
+    })?;
     let failed = match progress {
         Progress::Begun(None) => None,
         Progress::Begun(Some(child)) => ended(child).err(),
