@@ -61,13 +61,22 @@ pub fn not_run(why: impl Display) -> ! {
 }
 
 /// Runs a part of a case for each of `all`, all at once: each in networks of its own.
-pub fn at_once<T: Send>(all: impl IntoIterator<Item = T>, part: impl Fn(T) + Sync) {
+///
+/// # Panics
+/// If a part does, once all of them have ended.
+pub fn at_once<T: Send, R: Send>(
+    all: impl IntoIterator<Item = T>,
+    part: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
     std::thread::scope(|scope| {
         let part = &part;
-        for one in all {
-            scope.spawn(move || part(one));
-        }
-    });
+        let parts = all.into_iter().map(|one| scope.spawn(move || part(one)));
+        let parts: Vec<_> = parts.collect();
+        let ended = parts.into_iter().map(std::thread::ScopedJoinHandle::join);
+        ended
+            .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
 }
 
 /// The main of a test target: reads libtest's arguments, calls `prepare` if a case is to run, and

@@ -3,7 +3,7 @@
 use crate::command::{measured, rows};
 use linerate_model::PacketRate;
 use linerate_model::random::Random;
-use std::thread;
+use linerate_testkit::namespaces::at_once;
 
 /// No constant of the search was chosen by what it makes of these.
 const SEED: u64 = 20_240;
@@ -68,18 +68,6 @@ impl Element {
     }
 }
 
-/// The bounds of each, searched for at once.
-fn bounds_of(elements: &[Element]) -> Vec<[Option<f64>; 2]> {
-    thread::scope(|scope| {
-        let searches = elements
-            .iter()
-            .map(|element| scope.spawn(|| element.bounds()));
-        let searches: Vec<_> = searches.collect();
-        let joined = searches.into_iter().map(|search| search.join().unwrap());
-        joined.collect()
-    })
-}
-
 pub(crate) fn both_bounds_hold_the_rate_of_any_link() {
     let is_short = std::env::var_os("LINERATE_TIER").is_some_and(|tier| tier == "test");
     let mut random = Random::new(SEED);
@@ -90,7 +78,7 @@ pub(crate) fn both_bounds_hold_the_rate_of_any_link() {
         .map(|_| Element::by_chance(&mut random))
         .collect();
     for some in elements.chunks(side_by_side) {
-        for (element, found) in some.iter().zip(bounds_of(some)) {
+        for (element, found) in some.iter().zip(at_once(some, Element::bounds)) {
             wrong += usize::from(!element.is_held(found));
             open += usize::from(found.iter().any(Option::is_none));
             seen.push(format!(
