@@ -11,7 +11,7 @@ mod ours;
 use crate::activity::{Activity, Measure, Values};
 use crate::goals::{Goal, OWN};
 use crate::options::Options;
-use crate::process::{Process, pause};
+use crate::process::{Process, memory, pause};
 use crate::table::{Line, Results};
 use anyhow::{Context as _, Result, bail};
 use linerate_model::Clock as _;
@@ -286,8 +286,7 @@ fn memory_mib(process: u32) -> Result<f64> {
         let line = text.lines().find(|line| line.starts_with(name))?;
         line.split_ascii_whitespace().nth(1)?.parse().ok()
     };
-    let status = fs::read_to_string(format!("{folder}/status"))?;
-    let resident = field(&status, "VmRSS:").context("no VmRSS")? * 1024;
+    let resident = memory(process, "VmRSS").context("no VmRSS")?.get();
     let mut maps = 0;
     for entry in fs::read_dir(format!("{folder}/fdinfo"))?.flatten() {
         let info = fs::read_to_string(entry.path()).unwrap_or_default();
