@@ -64,7 +64,7 @@ pub fn set_receive_low_water<Fd: AsFd>(socket: Fd, bytes: i32) -> io::Result<()>
 }
 
 /// Allows sending without copying (`SO_ZEROCOPY`, Linux 4.14).
-pub(crate) fn set_zero_copy<Fd: AsFd>(socket: Fd) -> io::Result<()> {
+pub fn set_zero_copy<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
 }
 

@@ -10,16 +10,9 @@
 use crate::control::messages;
 use crate::error_queue::{ExtendedError, from_error_queue};
 use crate::failure::{Failure, FailureClass};
-use crate::sockopt;
 use crate::tcp;
 use crate::udp::Blocking;
-use std::io;
 use std::os::fd::AsFd;
-
-/// Allows it on `socket` (`SO_ZEROCOPY`).
-pub fn enable<Fd: AsFd>(socket: Fd) -> io::Result<()> {
-    sockopt::set_zero_copy(socket)
-}
 
 /// How many calls a sender made, and of how many the kernel copied the bytes all the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,7 +25,8 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Sends bytes of a connected TCP socket without copying where it can; returns how many it accepted.
+    /// Sends bytes of a connected TCP socket that allows it ([`sockopt::set_zero_copy`](crate::sockopt::set_zero_copy)) without
+    /// copying where it can; returns how many it accepted.
     #[inline]
     pub fn send<Fd: AsFd>(
         &mut self,
@@ -47,8 +41,9 @@ impl Calls {
         let sent = match sent {
             Err(failure) if failure.class() == FailureClass::NoBuffers => {
                 self.take_notices(socket.as_fd())?;
+                let sent = tcp::send(socket, bytes, blocking)?;
                 self.copied += 1;
-                tcp::send(socket, bytes, blocking)?
+                sent
             }
             sent => sent?,
         };
@@ -100,6 +95,7 @@ const COPIED: u8 = 1;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sockopt;
     use std::io::Read as _;
     use std::net::{TcpListener, TcpStream};
 
@@ -108,7 +104,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut receiver, _) = listener.accept().unwrap();
-        enable(&sender).unwrap();
+        sockopt::set_zero_copy(&sender).unwrap();
         let data = vec![0x5a; 64 << 10];
         let mut calls = Calls::default();
         let mut sent = 0;

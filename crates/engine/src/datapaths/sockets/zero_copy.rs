@@ -4,7 +4,7 @@ use super::host;
 use crate::error::Result;
 use linerate_sys::failure::Failure;
 use linerate_sys::udp::Blocking;
-use linerate_sys::{tcp, zero_copy};
+use linerate_sys::{sockopt, tcp, zero_copy};
 use std::net::TcpStream;
 
 /// Shortest write that is not copied: to pin pages and to be told of their end costs more than to copy less (Linux
@@ -21,7 +21,7 @@ impl Sending {
     /// Without copying, which `socket` has to allow.
     pub(super) fn zero_copy(socket: &TcpStream) -> Result<Self> {
         let remedy = "leave zerocopy out, or use Linux 4.14 or later";
-        zero_copy::enable(socket).map_err(host("SO_ZEROCOPY", remedy))?;
+        sockopt::set_zero_copy(socket).map_err(host("SO_ZEROCOPY", remedy))?;
         Ok(Self::ZeroCopy(zero_copy::Calls::default()))
     }
 
