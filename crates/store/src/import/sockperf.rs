@@ -454,10 +454,10 @@ impl Output {
             self.test.peer = None;
         }
         self.before.push(last);
-        let (named, told) = (self.servers.len().max(1), self.before.len());
-        if named != told {
+        let (named, measured) = (self.servers.len().max(1), self.before.len());
+        if named != measured {
             self.test.doubt(format!(
-                "the log names {named} of sockperf's servers, and has figures of {told}"
+                "the log names {named} of sockperf's servers, and has figures of {measured}"
             ));
         }
         self.test.latency(self.before)

@@ -155,12 +155,12 @@ fn each_of_several_servers_of_sockperf_has_its_own_figures() {
         server(1, "44.500")
     );
     let trials = trials(&both);
-    let told = trials.iter().map(|trial| {
+    let figures = trials.iter().map(|trial| {
         let mean = trial.delay().unwrap().mean_ns.unwrap();
         (trial.label.as_deref().unwrap(), mean)
     });
-    let told: Vec<_> = told.collect();
-    assert_eq!(told, [("192.0.2.7", 22_500.0), ("192.0.2.8", 44_500.0)]);
+    let figures: Vec<_> = figures.collect();
+    assert_eq!(figures, [("192.0.2.7", 22_500.0), ("192.0.2.8", 44_500.0)]);
     // One whose figures have no end is no figure of the other.
     let first = server(0, "22.500");
     let cut = first.rsplit_once("sockperf: ").unwrap().0;

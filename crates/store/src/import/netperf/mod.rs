@@ -326,9 +326,9 @@ impl Draft for Output {
             return Err(MIXED.into());
         } else if self.rows.is_empty() && line.trim_start().starts_with("bytes ") {
             // With CPU time other columns follow: `10^6bits/s  % S      % S      us/KB   us/KB`.
-            let told = line.split_whitespace().find(|word| word.contains("/s"));
+            let unit_word = line.split_whitespace().find(|word| word.contains("/s"));
             let is_stream = matches!(self.kind, Kind::Maerts | Kind::Stream);
-            match told.and_then(unit) {
+            match unit_word.and_then(unit) {
                 Some(unit) => self.unit = unit,
                 None if is_stream => return Err("a unit of throughput such as 10^6bits/sec".into()),
                 None => {}
