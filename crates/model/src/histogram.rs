@@ -1,5 +1,6 @@
 //! A high-dynamic-range histogram of nanoseconds, kept whole from engine to report.
 
+use crate::units::float;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Deserializer as HdrDeserializer, Serializer as _, V2Serializer};
@@ -8,8 +9,45 @@ use std::time::Duration;
 /// Three significant digits from 1 ns to one hour: the relative error of a value is at most 0.1 %.
 ///
 /// Serialised as the HDR V2 format in base64, the field's interchange format.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Histogram(hdrhistogram::Histogram<u64>);
+#[derive(Debug, Clone)]
+pub struct Histogram(Counts);
+
+/// How counts are held; both say the same of the same values.
+#[derive(Debug, Clone)]
+enum Counts {
+    /// A place for each bucket up to the largest value: counting is one addition.
+    Dense(hdrhistogram::Histogram<u64>),
+    /// Only the buckets in which something was counted, by value, as documents have them: a study of a thousand tests is
+    /// held in a tenth of the memory.
+    Sparse(Box<[Bucket]>),
+}
+
+/// Values that a histogram does not tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bucket {
+    /// The largest of them.
+    highest: u64,
+    count: u64,
+}
+
+impl Bucket {
+    /// How many values it holds: below 2048 ns each has a bucket of its own, from there on 1024 buckets share a power of
+    /// two.
+    const fn width(self) -> u64 {
+        const EXACT: u64 = 2047;
+        let bits = u64::BITS - (self.highest | EXACT).leading_zeros();
+        1 << (bits - EXACT.count_ones())
+    }
+
+    const fn lowest(self) -> u64 {
+        self.highest - (self.width() - 1)
+    }
+
+    /// The middle of its values, rounded up.
+    const fn median(self) -> u64 {
+        self.lowest() + self.width() / 2
+    }
+}
 
 /// One hour; longer values are counted there.
 const MAX_NANOS: u64 = 3_600_000_000_000;
@@ -17,9 +55,20 @@ const MAX_NANOS: u64 = 3_600_000_000_000;
 /// Significant digits.
 const DIGITS: u8 = 3;
 
+/// An empty one, in which recording makes room for what comes.
+fn growing() -> hdrhistogram::Histogram<u64> {
+    hdrhistogram::Histogram::new(DIGITS).expect("invariant: a constant number of digits is valid")
+}
+
 impl Default for Histogram {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        self.recorded().eq(other.recorded())
     }
 }
 
@@ -27,8 +76,30 @@ impl Histogram {
     /// An empty histogram of 16 KiB. Recording allocates when a value is the first of its power of two or above it:
     /// some twenty times in the life of a histogram, up to 270 KiB, which a server has for none of its idle streams.
     pub fn new() -> Self {
-        let inner = hdrhistogram::Histogram::new(DIGITS);
-        Self(inner.expect("invariant: a constant number of digits is valid"))
+        Self(Counts::Dense(growing()))
+    }
+
+    /// Where values are counted.
+    fn dense(&mut self) -> &mut hdrhistogram::Histogram<u64> {
+        if let Counts::Sparse(buckets) = &self.0 {
+            let mut dense = growing();
+            buckets.iter().for_each(|one| add(&mut dense, *one));
+            self.0 = Counts::Dense(dense);
+        }
+        match &mut self.0 {
+            Counts::Dense(dense) => dense,
+            Counts::Sparse(_) => unreachable!("just made dense"),
+        }
+    }
+
+    /// The buckets in which something was counted, by value.
+    fn recorded(&self) -> impl Iterator<Item = Bucket> + '_ {
+        let (dense, sparse) = match &self.0 {
+            Counts::Dense(dense) => (Some(dense), &[][..]),
+            Counts::Sparse(buckets) => (None, &**buckets),
+        };
+        let dense = dense.into_iter().flat_map(buckets_of);
+        dense.chain(sparse.iter().copied())
     }
 
     /// Counts one value in nanoseconds.
@@ -38,9 +109,8 @@ impl Histogram {
 
     /// Counts one value in nanoseconds `count` times.
     pub fn record_n(&mut self, nanos: u64, count: u64) {
-        self.0
-            .record_n(nanos.min(MAX_NANOS), count)
-            .expect("invariant: there is room for an hour");
+        let highest = nanos.min(MAX_NANOS);
+        add(self.dense(), Bucket { highest, count });
     }
 
     /// Counts one duration.
@@ -50,51 +120,69 @@ impl Histogram {
 
     /// Adds everything `other` counted.
     pub fn merge(&mut self, other: &Self) {
-        self.0
-            .add(&other.0)
-            .expect("invariant: a histogram grows to what another has counted");
+        let own = self.dense();
+        other.recorded().for_each(|one| add(own, one));
     }
 
     /// Number of values counted.
     pub fn len(&self) -> u64 {
-        self.0.len()
+        self.recorded()
+            .fold(0, |all, bucket| all.saturating_add(bucket.count))
     }
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.recorded().next().is_none()
     }
 
     /// Smallest value in nanoseconds, to the histogram's precision.
     pub fn min_nanos(&self) -> u64 {
-        self.0.min()
+        self.recorded().next().map_or(0, Bucket::lowest)
     }
 
     /// Largest value in nanoseconds, to the histogram's precision.
     pub fn max_nanos(&self) -> u64 {
-        self.0.max()
+        self.recorded().last().map_or(0, |bucket| bucket.highest)
     }
 
     /// Mean in nanoseconds.
     pub fn mean_nanos(&self) -> f64 {
-        self.0.mean()
+        self.mean_of(|bucket| float(bucket.median()))
     }
 
     /// Standard deviation in nanoseconds.
     pub fn stdev_nanos(&self) -> f64 {
-        self.0.stdev()
+        let mean = self.mean_nanos();
+        self.mean_of(|bucket| (float(bucket.median()) - mean).powi(2))
+            .sqrt()
     }
 
-    /// The value at quantile `q` (0 to 1) in nanoseconds.
+    /// The mean over all that was counted of what `of` makes of a value; 0 of none.
+    fn mean_of(&self, of: impl Fn(Bucket) -> f64) -> f64 {
+        let all = float(self.len()).max(1.0);
+        self.recorded()
+            .map(|bucket| of(bucket) * float(bucket.count) / all)
+            .sum()
+    }
+
+    /// The value at quantile `q` (0 to 1) in nanoseconds: the largest of the first bucket up to which there are at least so
+    /// many, the smallest of all at 0.
     pub fn quantile_nanos(&self, q: f64) -> u64 {
-        self.0.value_at_quantile(q)
+        if q <= 0.0 {
+            return self.min_nanos();
+        }
+        let wanted = (q.min(1.0) * float(self.len())).ceil();
+        let mut below = 0;
+        let mut found = self.recorded().skip_while(|bucket| {
+            below = bucket.count.saturating_add(below);
+            float(below) < wanted
+        });
+        found.next().map_or(0, |bucket| bucket.highest)
     }
 
     /// Each recorded bucket: its upper value in nanoseconds and its count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.0
-            .iter_recorded()
-            .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
+        self.recorded().map(|one| (one.highest, one.count))
     }
 
     /// The HDR V2 encoding in base64.
@@ -102,9 +190,7 @@ impl Histogram {
         // Documents state the whole range, whatever was counted.
         let mut whole = hdrhistogram::Histogram::new_with_bounds(1, MAX_NANOS, DIGITS)
             .expect("invariant: constant bounds are valid");
-        whole
-            .add(&self.0)
-            .expect("invariant: nothing above the range is counted");
+        self.recorded().for_each(|one| add(&mut whole, one));
         let mut bytes = Vec::new();
         V2Serializer::new()
             .serialize(&whole, &mut bytes)
@@ -118,13 +204,30 @@ impl Histogram {
         if !is_ours(&bytes) {
             return Err(HistogramError::Encoding);
         }
-        let inner: hdrhistogram::Histogram<u64> = HdrDeserializer::new()
+        let dense: hdrhistogram::Histogram<u64> = HdrDeserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|_| HistogramError::Encoding)?;
-        let mut own = Self::new();
-        own.0.add(&inner).map_err(|_| HistogramError::Range)?;
-        Ok(own)
+        let buckets: Box<[Bucket]> = buckets_of(&dense).collect();
+        let is_in_range = |bucket: &Bucket| bucket.lowest() <= MAX_NANOS;
+        if !buckets.iter().all(is_in_range) {
+            return Err(HistogramError::Range);
+        }
+        Ok(Self(Counts::Sparse(buckets)))
     }
+}
+
+fn buckets_of(dense: &hdrhistogram::Histogram<u64>) -> impl Iterator<Item = Bucket> + '_ {
+    dense.iter_recorded().map(|step| Bucket {
+        highest: step.value_iterated_to(),
+        count: step.count_since_last_iteration(),
+    })
+}
+
+fn add(dense: &mut hdrhistogram::Histogram<u64>, bucket: Bucket) {
+    let highest = bucket.highest.min(MAX_NANOS);
+    dense
+        .record_n(highest, bucket.count)
+        .expect("invariant: there is room for an hour");
 }
 
 /// Whether the V2 header is the one [`Histogram::to_base64`] writes and the payload is all there.
@@ -168,6 +271,7 @@ crate::in_base64::in_base64!(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     #[test]
     fn survives_base64() {
@@ -198,6 +302,41 @@ mod tests {
         assert_eq!(small, histogram);
         let back = Histogram::from_base64(&small.to_base64()).unwrap();
         assert_eq!((back.max_nanos(), back), (longest, small));
+    }
+
+    #[test]
+    fn says_what_the_reference_says_of_the_same_values() {
+        let mut random = Random::new(8);
+        for count in [0, 1, 2, 7, 5000] {
+            let mut counted = Histogram::new();
+            let mut reference = growing();
+            for _ in 0..count {
+                let nanos = random.bits() >> (22 + random.below(42));
+                counted.record(nanos);
+                reference.record(nanos.min(MAX_NANOS)).unwrap();
+            }
+            let read = Histogram::from_base64(&counted.to_base64()).unwrap();
+            assert!(matches!(read.0, Counts::Sparse(_)));
+            let mut added = read.clone();
+            added.record_n(7, 0);
+            for histogram in [&counted, &read, &added] {
+                assert_eq!(histogram, &counted);
+                assert_eq!(histogram.len(), reference.len());
+                assert_eq!(histogram.is_empty(), reference.is_empty());
+                assert_eq!(histogram.min_nanos(), reference.min());
+                assert_eq!(histogram.max_nanos(), reference.max());
+                assert_eq!(histogram.to_base64(), counted.to_base64());
+                for q in [0.0, 0.001, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0] {
+                    assert_eq!(histogram.quantile_nanos(q), reference.value_at_quantile(q));
+                }
+                for (own, theirs) in [
+                    (histogram.mean_nanos(), reference.mean()),
+                    (histogram.stdev_nanos(), reference.stdev()),
+                ] {
+                    assert!((own - theirs).abs() <= theirs * 1e-9, "{own} {theirs}");
+                }
+            }
+        }
     }
 
     #[test]
