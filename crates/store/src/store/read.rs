@@ -9,6 +9,7 @@ use linerate_model::{BitRate, ByteCount, PacketRate, WallTime};
 use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::marker::PhantomData;
@@ -68,9 +69,35 @@ pub(super) fn document(path: &Path) -> Result<Run, StoreError> {
 
 /// The run of a document of any version; `path` is its name in messages.
 pub fn run_from_document(path: &Path, bytes: &[u8]) -> Result<Run, StoreError> {
-    Version::find(path, bytes)?
-        .decode(bytes, v1::upgrade_run)
-        .map_err(|error| corrupt(path, &error))
+    let version = Version::find(path, bytes)?;
+    let run = match version {
+        Version::Current => parts_apart(bytes),
+        Version::V1 => version.decode(bytes, v1::upgrade_run),
+    };
+    run.map_err(|error| corrupt(path, &error))
+}
+
+/// The run of a document whose parts are decoded by themselves. Decoded with the rest, all of them would be held as untyped
+/// values first, as everything is that only one kind of run has (serde's `flatten`): most of what a large study takes.
+fn parts_apart(bytes: &[u8]) -> serde_json::Result<Run> {
+    #[derive(Deserialize)]
+    struct Parts<'a> {
+        #[serde(borrow, default)]
+        parts: Option<&'a RawValue>,
+    }
+    let decode = |bytes: &[u8]| Version::Current.decode(bytes, |_| ());
+    let Parts { parts: Some(parts) } = serde_json::from_slice(bytes)? else {
+        return decode(bytes);
+    };
+    let parts = parts.get().as_bytes();
+    let start = parts.as_ptr().addr() - bytes.as_ptr().addr();
+    let mut run = decode(&[&bytes[..start], b"[]", &bytes[start + parts.len()..]].concat())?;
+    if let Some(kept) = run.parts_mut() {
+        *kept = Version::Current
+            .decode(parts, |_| ())
+            .map_err(|error| serde_json::Error::custom(format_args!("in its parts: {error}")))?;
+    }
+    Ok(run)
 }
 
 /// Whether what `open` opens is a document of linerate, of any version, whole or damaged.
@@ -461,5 +488,43 @@ impl<'a> Log<'a> {
                 })
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn read(text: &str) -> Result<Run, StoreError> {
+        run_from_document(Path::new("run.json"), text.as_bytes())
+    }
+
+    fn named(id: &str, kind: RunKind) -> Run {
+        Run::new(id, kind, Tool::unversioned("linerate"))
+    }
+
+    #[test]
+    fn parts_are_read_with_their_run_and_what_damages_one_is_said() {
+        let mut study = named("study", RunKind::Study);
+        let parts = vec![named("a", RunKind::Tcp), named("b", RunKind::Udp)];
+        *study.parts_mut().unwrap() = parts;
+        study.notes.push("\"parts\":[] in a note".to_owned());
+        let text = serde_json::to_string(&study).unwrap();
+        assert_eq!(read(&text).unwrap(), study);
+        // Where they stand in the document is nobody's promise.
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read(&value.to_string()).unwrap(), study);
+        value["parts"][1]["status"] = Value::from(7);
+        let error = read(&value.to_string()).unwrap_err().to_string();
+        assert!(error.contains("in its parts: expected value at"), "{error}");
+    }
+
+    #[test]
+    fn parts_of_a_run_that_has_none_are_an_unknown_key() {
+        let run = named("a", RunKind::Tcp);
+        let mut value = serde_json::to_value(&run).unwrap();
+        value["parts"] = Value::from(7);
+        assert_eq!(read(&value.to_string()).unwrap(), run);
     }
 }
