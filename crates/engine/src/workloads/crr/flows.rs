@@ -178,6 +178,8 @@ impl FlowClient {
         };
         self.counts.attempted.grow(1);
         self.lateness.record_duration(now.saturating_since(due.at));
+        // What is offered is what begins; the last may begin a moment after the time.
+        self.common.tally.count(now.min(self.end), due.bytes, 0);
         let number = self.counts.attempted.get();
         self.places[index] = Some(Flow {
             socket,
@@ -270,7 +272,10 @@ impl FlowClient {
         }
         self.finished
             .push((due.bytes, now.saturating_since(due.at)));
-        self.common.tally.count(now.min(self.end), due.bytes, 1);
+        // The rate is that of the counted time, as of other connections.
+        if now <= self.end {
+            self.common.tally.count(now, 0, 1);
+        }
     }
 
     fn end_by(&mut self, index: usize, failure: Failure) {
@@ -332,10 +337,14 @@ impl Work for FlowClient {
         self.expire(now);
         self.schedule(now);
         self.begin_due();
-        let now = self.common.clock.now();
         let is_over = now >= self.end;
+        if is_over {
+            // Those that found no place in time never begin, or they would extend the load beyond its time.
+            self.waiting.clear();
+        }
+        let now = self.common.clock.now();
         let is_late = now >= self.end.after(self.common.work.timeout);
-        if is_late || is_over && self.waiting.is_empty() && self.under_way() == 0 {
+        if is_late || is_over && self.under_way() == 0 {
             self.ended = Some(now);
             return Step::Done;
         }

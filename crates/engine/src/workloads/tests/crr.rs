@@ -271,3 +271,20 @@ fn flows_that_nobody_takes_stay_among_the_scheduled() {
     assert_eq!(counts.attempted.get(), scheduled);
     assert_eq!(counts.refused.get(), scheduled);
 }
+
+/// The server's system takes connections, and nobody reads from them: the first flow of each thread keeps the thread's only
+/// place until after the time.
+#[test]
+fn flows_that_find_no_place_in_time_never_begin_and_are_not_offered() {
+    const SIZE: u64 = 1000;
+    let mut spec = flows(SIZE, 800_000, Duration::from_millis(300));
+    if let TestWork::Connections(work) = &mut spec.work {
+        work.concurrent = spec.streams.into();
+        work.timeout = Duration::from_millis(400);
+    }
+    let (client, _server, _) = connected(&spec);
+    let sent = client.start().unwrap().join();
+    let counts = opened(&sent);
+    assert_eq!(counts.attempted.get(), u64::from(spec.streams));
+    assert_eq!(total_bytes(&sent), counts.attempted.get() * SIZE);
+}
