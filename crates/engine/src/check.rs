@@ -68,21 +68,25 @@ fn check_threads(spec: &TestSpec, format: &dyn StreamFormat) -> Result<()> {
         let why = format!("more than {MAX_THREADS} streams share threads: set threads");
         return Err(EngineError::plan("streams", &spec.streams, why));
     };
-    let why = if !(1..=MAX_THREADS.min(spec.streams)).contains(&threads) {
-        format!("it takes 1 to {MAX_THREADS}, and no more than there are streams")
-    } else if !format.identifies_test() {
-        "streams share threads only with `linerate serve` at the peer".to_owned()
+    if !(1..=MAX_THREADS.min(spec.streams)).contains(&threads) {
+        let why = format!("it takes 1 to {MAX_THREADS}, and no more than there are streams");
+        return Err(EngineError::plan("threads", &threads, why));
+    }
+    let why = if !format.identifies_test() {
+        "streams share threads only with `linerate serve` at the peer"
     } else if !matches!(spec.workload.as_str(), "bulk" | "datagrams") {
-        "streams share threads in the workloads bulk and datagrams only".to_owned()
+        "streams share threads in the workloads bulk and datagrams only"
     } else if spec.datapath != DatapathChoice::default() {
-        "streams share threads on the datapath sockets only, without parameters".to_owned()
+        "streams share threads on the datapath sockets only, without parameters"
     } else if spec.wait == WaitMode::BusyPoll {
-        "streams share threads with the wait modes block and spin only".to_owned()
+        "streams share threads with the wait modes block and spin only"
     } else if spec.imitation.is_some() {
-        "an imitated slow application has a thread per stream".to_owned()
+        "an imitated slow application has a thread per stream"
     } else {
         return Ok(());
     };
+    // Who gave more streams than that gave no threads.
+    let why = format!("{why}; give at most {MAX_THREADS} streams, and no threads");
     Err(EngineError::plan("threads", &threads, why))
 }
 
@@ -137,6 +141,23 @@ mod tests {
             corrupt(&mut spec);
             let error = check(&spec, &format).unwrap_err();
             assert!(error.to_string().starts_with(key), "{key}: {error}");
+        }
+    }
+    #[test]
+    fn who_gave_only_many_streams_is_told_how_many_go() {
+        let spec = TestSpec {
+            streams: 200,
+            threads: Some(2),
+            ..TestSpec::tcp_bulk()
+        };
+        let format = native::Streams { token: 1 };
+        check(&spec, &format).unwrap();
+        let mut uncopied = spec.clone();
+        uncopied.datapath.params = [("zerocopy".to_owned(), "true".to_owned())].into();
+        let of_another_tool = check(&spec, &linerate_peers::sockperf::Streams);
+        for refused in [check(&uncopied, &format), of_another_tool] {
+            let words = refused.unwrap_err().to_string();
+            assert!(words.contains("give at most 128 streams"), "{words}");
         }
     }
 }

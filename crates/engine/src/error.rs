@@ -1,7 +1,7 @@
 //! Errors of opening or starting traffic. Once traffic runs, errors are counted, not returned.
 
 use linerate_sys::process;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -29,13 +29,13 @@ pub enum EngineError {
         what: String,
         /// Why it failed.
         why: String,
-        /// A system call on a socket failed; kind *host*.
+        /// What would change that.
         remedy: &'static str,
     },
-    /// Operation that failed.
+    /// A system call on a socket failed; kind *host*.
     #[error("{operation} {object}")]
     Io {
-        /// Object of the operation.
+        /// What was tried.
         operation: &'static str,
         /// On what.
         object: String,
@@ -85,10 +85,10 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// An I/O error of `operation` on `object`; what this host lacks, if it has too few descriptors or too little memory
-    /// for it.
+    /// An I/O error of `operation` on `object`; what this host lacks, if it has too few descriptors or ports or too little
+    /// memory for it.
     pub(crate) fn io(operation: &'static str, object: &dyn ToString, source: io::Error) -> Self {
-        if let Some(remedy) = process::resource_remedy(&source) {
+        if let Some(remedy) = process::resource_remedy(&source).or_else(|| port_remedy(&source)) {
             return Self::Host {
                 what: format!("{operation} {}", object.to_string()),
                 why: source.to_string(),
@@ -121,6 +121,17 @@ impl EngineError {
     }
 }
 
+/// What to change where no local port was free; the system chooses the ports of all data sockets.
+fn port_remedy(error: &io::Error) -> Option<&'static str> {
+    let is_without_port = matches!(
+        error.kind(),
+        ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable
+    );
+    is_without_port.then_some(
+        "no local port is free: take fewer streams, or widen net.ipv4.ip_local_port_range",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,13 +146,19 @@ mod tests {
                 io::Error::from_raw_os_error(errno),
             )
         };
-        for (errno, remedy) in [(24, "ulimit -n"), (23, "fs.file-max"), (12, "memory")] {
+        for (errno, remedy) in [
+            (24, "ulimit -n"),
+            (23, "fs.file-max"),
+            (12, "memory"),
+            (98, "ip_local_port_range"),
+            (99, "ip_local_port_range"),
+        ] {
             let error = failed(errno);
             assert!(matches!(error, EngineError::Host { .. }), "{error:?}");
             assert!(error.to_string().contains(remedy), "{error}");
         }
-        // A port in use is no limit.
-        let error = failed(98);
+        // A broken pipe is no limit.
+        let error = failed(32);
         assert!(matches!(error, EngineError::Io { .. }) && error.source().is_some());
     }
 }

@@ -228,7 +228,7 @@ fn spawn(
     handle.map_err(|error| EngineError::Host {
         what: format!("starting thread {name}"),
         why: error.to_string(),
-        remedy: "raise the limit of processes (ulimit -u, TasksMax= of a service, the container's pids limit)",
+        remedy: "raise the limit of processes (ulimit -u, TasksMax= of a service, the container's pids limit) or of memory (ulimit -v)",
     })
 }
 

@@ -145,7 +145,7 @@ fn lack(limit: &AdmissionLimit) -> String {
 
 fn no_thread(error: &str) -> String {
     format!(
-        "cannot start a thread for it: {error}; raise the limit of processes (ulimit -u, or the container's pids limit)"
+        "cannot start a thread for it: {error}; raise the limit of processes (ulimit -u, the container's pids limit) or of memory (ulimit -v)"
     )
 }
 
