@@ -1,35 +1,42 @@
-//! How the streams of a trial shared its rate, where threads carry several.
+//! How the streams of a trial shared its rate, whether each has a thread or threads carry several.
 //!
 //! # References
 //! - Fairness index: R. Jain, D. Chiu, W. Hawe, A quantitative measure of fairness and discrimination, DEC-TR-301 (1984)
 
-use super::Ends;
+use super::{Ends, packets};
 use linerate_model::run::{RateQuantiles, StreamShare, StreamShares};
-use linerate_model::sample::EndpointReport;
+use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::spec::TestSpec;
 use linerate_model::units::float;
 use linerate_model::{BitRate, ByteCount, PacketCount};
 
 /// Streams with the lowest rates that are named.
 const NAMED_STREAMS: usize = 10;
 
-/// The shares, if the receiver counted every stream.
+/// The shares, if there are several streams, or threads that carry them, and the receiver counted each.
 pub(super) fn of_streams(ends: &Ends<'_>) -> Option<StreamShares> {
-    let threads = ends.spec.threads?;
-    let streams = usize::from(ends.spec.streams);
-    let all = |report: Option<&EndpointReport>| counts(report).filter(|all| all.len() == streams);
-    let (received, time) = (all(ends.receiver)?, ends.received_over()?);
-    let sent = all(ends.sender).filter(|_| ends.is_datagrams());
-    let unit = if ends.is_datagrams() {
-        ends.spec.payload().get()
+    let spec = ends.spec;
+    if ends.has_round_trips() || spec.streams < 2 && spec.threads.is_none() {
+        return None;
+    }
+    let all = |report, total: &dyn Fn(&StreamReport) -> u64| counts(spec, report, total);
+    let (received, lost, unit) = if ends.is_datagrams() {
+        let received = all(ends.receiver, &packets::received)?;
+        let sent = all(ends.sender, &|stream| stream.packets.get());
+        let lost = sent.map(|sent| {
+            let pairs = sent.iter().zip(&received);
+            let lost = pairs.map(|(sent, got)| sent.saturating_sub(*got));
+            lost.collect::<Vec<_>>()
+        });
+        let size = packets::clipped(ends).unwrap_or_else(|| spec.payload());
+        (received, lost, size.get())
     } else {
-        1
+        let received = all(ends.receiver, &|stream| stream.bytes.get())?;
+        (received, None, 1)
     };
-    let lost: Option<Vec<u64>> = sent.map(|sent| {
-        let pairs = sent.iter().zip(&received);
-        pairs.map(|(sent, got)| sent.saturating_sub(*got)).collect()
-    });
+    let time = ends.received_over()?;
     let rate = |count: u64| BitRate::from_bytes(ByteCount::new(count.saturating_mul(unit)), time);
-    let mut shares = Vec::with_capacity(streams);
+    let mut shares = Vec::with_capacity(received.len());
     for (stream, count) in (0_u16..).zip(&received) {
         shares.push(StreamShare {
             stream,
@@ -51,7 +58,7 @@ pub(super) fn of_streams(ends: &Ends<'_>) -> Option<StreamShares> {
     let rates = quantiles(&shares)?;
     shares.truncate(NAMED_STREAMS);
     Some(StreamShares {
-        threads,
+        threads: spec.traffic_threads(),
         silent,
         with_loss,
         fairness: fairness(&received),
@@ -60,13 +67,27 @@ pub(super) fn of_streams(ends: &Ends<'_>) -> Option<StreamShares> {
     })
 }
 
-/// The counts of all streams, thread after thread; `None` if a thread did not report them.
-fn counts(report: Option<&EndpointReport>) -> Option<Vec<u64>> {
+/// The counts of all streams, in their order; of a report the whole by `total`. `None` unless every stream is counted, and
+/// those of a thread that carries several add up.
+fn counts(
+    spec: &TestSpec,
+    report: Option<&EndpointReport>,
+    total: &dyn Fn(&StreamReport) -> u64,
+) -> Option<Vec<u64>> {
+    let report = report?;
     let mut all = Vec::new();
-    for thread in &report?.streams {
-        all.extend(thread.flows.as_ref()?.iter());
+    if spec.threads.is_some() {
+        for thread in &report.streams {
+            let flows = thread.flows.as_ref()?;
+            if flows.iter().fold(0, u64::saturating_add) != total(thread) {
+                return None;
+            }
+            all.extend(flows.iter());
+        }
+    } else {
+        all.extend(packets::by_stream(report, total).into_values());
     }
-    Some(all)
+    (all.len() == usize::from(spec.streams)).then_some(all)
 }
 
 /// Quantiles of shares that are sorted by rate, by nearest rank; `None` without any.
@@ -98,9 +119,10 @@ fn fairness(counts: &[u64]) -> Option<f64> {
 mod tests {
     use crate::assemble::trial;
     use linerate_model::sample::{
-        ByteStreamReceiver, ByteStreamSender, EndpointReport, FlowCounts, StreamReport, StreamWork,
+        ByteStreamReceiver, ByteStreamSender, DatagramSender, EndpointReport, FlowCounts,
+        StreamReport, StreamWork, UnnumberedDatagramReceiver,
     };
-    use linerate_model::spec::{Direction, Side, TestSpec};
+    use linerate_model::spec::{Direction, Pace, Side, TestSpec};
     use linerate_model::{ByteCount, PacketCount};
     use std::time::Duration;
 
@@ -154,7 +176,52 @@ mod tests {
     }
 
     #[test]
+    fn streams_with_a_thread_each_have_shares_and_one_alone_has_none() {
+        let shared_by = |datagrams: &[(u64, u64)]| {
+            let spec = TestSpec {
+                streams: u16::try_from(datagrams.len()).unwrap(),
+                ..TestSpec::udp_datagrams(Pace::Unpaced)
+            };
+            let size = spec.payload().get();
+            let of_each = |side, work: StreamWork, count: fn(&(u64, u64)) -> u64| {
+                let stream = |(index, pair): (u16, &(u64, u64))| StreamReport {
+                    duration: Duration::from_secs(1),
+                    ..StreamReport::new(index, work.clone()).with_counts(
+                        ByteCount::new(count(pair) * size),
+                        PacketCount::new(count(pair)),
+                    )
+                };
+                let streams = (0..).zip(datagrams).map(stream).collect();
+                EndpointReport::of_streams(side, streams)
+            };
+            let sender = of_each(Side::Sender, DatagramSender::default().into(), |pair| {
+                pair.0
+            });
+            let receiver = UnnumberedDatagramReceiver::default().into();
+            let receiver = of_each(Side::Receiver, receiver, |pair| pair.1);
+            trial(0, &spec, Direction::Forward, Some(sender), Some(receiver)).shares
+        };
+        let found = shared_by(&[(10, 10), (10, 4), (10, 10)]).unwrap();
+        assert_eq!((found.threads, found.with_loss), (3, Some(1)));
+        let first = &found.slowest[0];
+        assert_eq!((first.stream, first.lost), (1, Some(PacketCount::new(6))));
+        assert_eq!(shared_by(&[(10, 10)]), None);
+    }
+
+    #[test]
     fn counts_that_are_not_of_all_streams_make_no_shares() {
         assert_eq!(shares(4, &[&[1, 1], &[1]]), None);
+        // As a thread that counted three bytes in all.
+        let spec = TestSpec {
+            streams: 2,
+            threads: Some(1),
+            ..TestSpec::tcp_bulk()
+        };
+        let of = |side, work| report(side, work, &[&[1, 2]]);
+        let sender = of(Side::Sender, StreamWork::from(ByteStreamSender::default()));
+        let mut receiver = of(Side::Receiver, ByteStreamReceiver::default().into());
+        receiver.streams[0].flows = Some([1, u64::MAX].into_iter().collect());
+        let trial = trial(0, &spec, Direction::Forward, Some(sender), Some(receiver));
+        assert_eq!(trial.shares, None);
     }
 }

@@ -1,4 +1,4 @@
-//! How the streams of a trial shared its rate, where there are many.
+//! How the streams of a trial shared its rate.
 
 use crate::units::{BitRate, PacketCount};
 use schemars::JsonSchema;

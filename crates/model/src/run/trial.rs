@@ -26,7 +26,7 @@ pub struct Trial {
     /// Parallel streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<u16>,
-    /// How the streams shared the rate, where threads carry several.
+    /// How the streams shared the rate, where there are several and each is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shares: Option<StreamShares>,
     /// Datagram payload, write size or message size.

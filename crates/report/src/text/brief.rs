@@ -166,7 +166,10 @@ fn of_one(add: &mut Add<'_>, run: &Run) {
     }
     add(4, &|paper| curve(paper, run));
     add(4, &|paper| loops(paper, run));
-    add(2, &|paper| super::shares(paper, run));
+    // A search has them of each of its trials: more than a screen.
+    if run.trials.len() <= 2 {
+        add(2, &|paper| super::shares(paper, run));
+    }
     add(6, &|paper| tcp(paper, run));
     if connections::is_of(run) {
         add(1, &|paper| {

@@ -21,12 +21,13 @@ pub(crate) fn stream_shares(run: &Run) -> Vec<String> {
 /// Sentences on the shares of `streams` streams.
 fn of_streams(shares: &StreamShares, streams: u16) -> Vec<String> {
     let rates = &shares.rates;
-    let threads = match shares.threads {
-        1 => "1 thread".to_owned(),
-        several => format!("{several} threads"),
+    let on = match shares.threads {
+        all if all == streams => String::new(),
+        1 => " on 1 thread per end".to_owned(),
+        several => format!(" on {several} threads per end"),
     };
     let spread = format!(
-        "{streams} on {threads} per end: median {}, p1 {}, p99 {}, lowest {}, highest {}",
+        "{streams}{on}: median {}, p1 {}, p99 {}, lowest {}, highest {}",
         rates.p50, rates.p1, rates.p99, rates.min, rates.max
     );
     let mut rest = vec![match shares.fairness {
@@ -77,6 +78,8 @@ mod tests {
                 lost: Some(PacketCount::new(9)),
             }],
         };
+        let lines = of_streams(&shares, 2);
+        assert!(lines[0].starts_with("2: median 1"), "{lines:?}");
         let lines = of_streams(&shares, 1000);
         assert!(
             lines[0].starts_with("1000 on 2 threads per end: median 1"),
