@@ -50,6 +50,7 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
     too_few(ends, &mut judgement);
     refused(ends, &mut judgement);
     send_errors(ends, &mut judgement);
+    broken_connections(ends, &mut judgement);
     path_mtu::fragments(ends, &mut judgement.careful);
     strays(ends, &mut judgement);
     untimed_losses(ends, trial, &mut judgement);
@@ -387,6 +388,41 @@ fn send_errors(ends: &Ends<'_>, judgement: &mut Judgement) {
         };
         judgement.careful.push(format!(
             "{count} sending calls failed with {errno}{meaning}; what they did not take is not offered, not lost"
+        ));
+    }
+}
+
+/// Connections of byte streams that did not last as long as their test: the others had the path for themselves.
+fn broken_connections(ends: &Ends<'_>, judgement: &mut Judgement) {
+    /// What a call on a connection returns that is no more.
+    const BROKEN: [&str; 4] = ["ECONNABORTED", "ECONNRESET", "ETIMEDOUT", "EPIPE"];
+    if ends.is_datagrams() || ends.has_round_trips() {
+        return;
+    }
+    let (mut broken, mut by) = (0_u64, Vec::new());
+    for stream in streams(ends.sender) {
+        let errors = stream.errors.iter();
+        let errors = errors.filter(|error| BROKEN.contains(&error.errno.as_str()));
+        let count = errors
+            .clone()
+            .fold(0, |sum: u64, one| sum.saturating_add(one.count));
+        // A thread that carries several leaves each after its first error; one that carries one may try again.
+        let count = if stream.flows.is_some() {
+            count
+        } else {
+            count.min(1)
+        };
+        broken = broken.saturating_add(count);
+        by.extend(errors.map(|error| error.errno.as_str()));
+    }
+    by.sort_unstable();
+    by.dedup();
+    if broken > 0 {
+        judgement.careful.push(format!(
+            "{} of {} connections broke before the test was over ({}): from then on the rate is that of the rest",
+            broken.min(ends.spec.streams.into()),
+            ends.spec.streams,
+            by.join(", ")
         ));
     }
 }
