@@ -203,7 +203,12 @@ impl Ends<'_> {
 
     /// The time that the received rate is counted over.
     fn received_over(&self) -> Option<Duration> {
-        if self.has_round_trips() {
+        let flows = self
+            .spec
+            .work
+            .connections()
+            .and_then(|work| work.flows.as_ref());
+        if self.has_round_trips() && flows.is_none() {
             return duration(self.sender);
         }
         duration(self.receiver).max(duration(self.sender))

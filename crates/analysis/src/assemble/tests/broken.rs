@@ -1,7 +1,8 @@
 //! Trials of tests that broke off, or whose times cannot be told.
 
 use super::*;
-use linerate_model::sample::{ErrorCount, FlowCounts};
+use linerate_model::sample::{ConnectionOpener, ErrorCount, FlowCounts, Responder};
+use linerate_model::spec::{FlowLoad, SizeDistribution};
 
 #[test]
 fn a_time_of_day_that_was_set_is_said_with_what_it_spoils() {
@@ -65,4 +66,25 @@ fn connections_that_broke_are_said_with_their_errors() {
     assert!(words.contains("4 of 200 connections broke"), "{words}");
     let words = said(3, &[&[("EAGAIN", 9)]], None);
     assert!(!words.contains("broke"), "{words}");
+}
+
+#[test]
+fn flows_that_drain_after_their_time_add_no_rate_that_no_link_carried() {
+    let flows = |side, work: StreamWork, seconds| {
+        let mut report = report(side, 900, 100_000);
+        report.streams[0].work = work;
+        report.streams[0].duration = Duration::from_secs(seconds);
+        Some(report)
+    };
+    let sender = flows(Side::Sender, ConnectionOpener::default().into(), 5);
+    let receiver = flows(Side::Receiver, Responder::default().into(), 8);
+    let spec = TestSpec::short_flows(FlowLoad {
+        sizes: SizeDistribution::fixed(ByteCount::new(100_000)),
+        load: BitRate::from_bps(144_000_000),
+        ideal: BitRate::from_bps(90_000_000),
+    });
+    let trial = trial(0, &spec, Direction::Forward, sender, receiver);
+    let rates = (trial.offered_load, trial.received_rate);
+    let of = |bps| Some(BitRate::from_bps(bps));
+    assert_eq!(rates, (of(144_000_000), of(90_000_000)));
 }

@@ -3,6 +3,7 @@
 
 use super::evidence::{Cpu, Evidence};
 use super::{Cause, ephemeral_ports, receiver_cpu, sender_cpu, supported_if, undecided, words};
+use crate::thresholds::outcome;
 use linerate_model::run::{Confidence, ConnectionOutcomes, Experiment, Limit, Run, Trial, Verdict};
 use linerate_model::run::{FlowClassResult, FlowsResult};
 use linerate_model::signals;
@@ -45,7 +46,7 @@ fn judge(evidence: &Evidence<'_>, trial: &Trial, outcomes: &ConnectionOutcomes) 
         return held(outcomes);
     }
     if let Some(flows) = trial.flows() {
-        return finished(flows);
+        return finished(trial, flows);
     }
     let ends = Cpu::of_ends(evidence);
     let figures: Vec<String> = ends.iter().flat_map(Cpu::figures).collect();
@@ -130,19 +131,27 @@ fn failing(outcomes: &ConnectionOutcomes) -> Verdict {
     undecided(claim, Vec::new())
 }
 
-/// Nothing limits flows that begin at their times and all finish; how much slower they were is the result.
-fn finished(flows: &FlowsResult) -> Verdict {
+/// Nothing limits flows that begin at their times and all finish, about as fast as they come; how much slower they were is
+/// the result.
+fn finished(trial: &Trial, flows: &FlowsResult) -> Verdict {
     let sum = |part: fn(&FlowClassResult) -> PacketCount| {
-        flows
-            .classes
-            .iter()
-            .map(|class| part(class).get())
-            .sum::<u64>()
+        let parts = flows.classes.iter().map(|class| part(class).get());
+        parts.fold(0, u64::saturating_add)
     };
     let (scheduled, finished) = (sum(|class| class.scheduled), sum(|class| class.finished));
     let (of, done) = (words::count(scheduled), words::count(finished));
     if finished < scheduled {
         let claim = format!("Bottleneck not identified: {done} of {of} flows finished in time.");
+        return undecided(claim, Vec::new());
+    }
+    let rates = trial.offered_load.zip(trial.received_rate);
+    let behind = rates.filter(|(offered, received)| {
+        received.as_f64() < offered.as_f64() * (1.0 - outcome::MISSING)
+    });
+    if let Some((offered, received)) = behind {
+        let claim = format!(
+            "Bottleneck not identified: flows came at {offered} and finished at {received}: all {of} finished, but not in the time of the test."
+        );
         return undecided(claim, Vec::new());
     }
     Verdict {
@@ -279,6 +288,31 @@ mod tests {
                 .contains("10 of 100 connections failed (3 refused, 7 timed out"),
             "{verdict:?}"
         );
+    }
+
+    #[test]
+    fn flows_that_finish_late_were_not_carried_in_their_time() {
+        let classes =
+            json!([{"class": "small", "scheduled": 900, "finished": 900, "bytes": 90_000_000}]);
+        let of = |received: u64| {
+            let run: Run = serde_json::from_value(json!({
+                "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
+                "tool": {"name": "linerate"}, "config": {},
+                "trials": [{
+                    "index": 0, "transport": "tcp", "direction": "forward", "valid": true,
+                    "work": "connections", "origin": "measured", "duration_s": 5.0,
+                    "offered_bps": 144_000_000, "received_bps": received,
+                    "connections": {"asked": {"concurrent": 1024}, "client": {"attempted": 900, "answered": 900}},
+                    "flows": {"classes": classes, "miscounted": 0}
+                }]
+            }))
+            .unwrap();
+            diagnose(&run).0
+        };
+        assert!(of(143_000_000).limit.is_none());
+        let behind = of(95_000_000);
+        assert!(behind.limit.is_unknown(), "{behind:?}");
+        assert!(behind.claim.contains("144 Mbit/s"), "{behind:?}");
     }
 
     #[test]
