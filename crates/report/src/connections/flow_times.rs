@@ -5,23 +5,34 @@ use crate::figures::{Headline, UNKNOWN, float, nanos, significant};
 use crate::table::{Cell, Column, column, words as text};
 use linerate_model::run::{Delay, FlowClassResult, FlowsResult, Slowdown};
 
-/// The slowdown of the smallest flows, which a full queue hurts most.
+/// The slowdown of the smallest flows, which a full queue hurts most; how many finished, where its p99 did not.
 pub(super) fn headline(flows: &FlowsResult) -> Option<Headline> {
     let class = flows.classes.first()?;
     let slowdown = class.slowdown?;
-    let unfinished = class.scheduled.get() - class.finished.get().min(class.scheduled.get());
-    let unfinished = match unfinished {
-        0 => String::new(),
-        some => format!(", {some} unfinished"),
-    };
-    Some(Headline {
-        figure: slowdown.p99.map_or_else(|| UNKNOWN.to_owned(), times),
-        what: format!("p99 slowdown of {} flows", class.class.as_str()),
-        rest: format!(
-            "median {}{unfinished}, n = {}",
-            slowdown.p50.map_or_else(|| UNKNOWN.to_owned(), times),
-            class.scheduled.get()
-        ),
+    let (scheduled, finished) = (class.scheduled.get(), class.finished.get());
+    let (name, unfinished) = (class.class.as_str(), scheduled.saturating_sub(finished));
+    let median = slowdown.p50.map(times);
+    Some(match slowdown.p99 {
+        Some(p99) => {
+            let median = median.unwrap_or_else(|| UNKNOWN.to_owned());
+            let unfinished = match unfinished {
+                0 => String::new(),
+                some => format!(", {some} unfinished"),
+            };
+            Headline {
+                figure: times(p99),
+                what: format!("p99 slowdown of {name} flows"),
+                rest: format!("median {median}{unfinished}, n = {scheduled}"),
+            }
+        }
+        None => Headline {
+            figure: format!("{finished} of {scheduled}"),
+            what: format!("{name} flows finished"),
+            rest: match median {
+                Some(median) => format!("median slowdown {median}, p99 among the unfinished"),
+                None => "median slowdown among the unfinished".to_owned(),
+            },
+        },
     })
 }
 
@@ -98,4 +109,29 @@ fn slowdown<'a>(
             None => Cell::text("–"),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_quantile_among_unfinished_flows_is_said_as_one() {
+        let said = |slowdown| {
+            let flows: FlowsResult = serde_json::from_value(json!({
+                "classes": [{"class": "small", "scheduled": 100, "finished": 60, "bytes": 6000, "slowdown": slowdown}],
+                "miscounted": 0
+            }))
+            .unwrap();
+            let headline = headline(&flows).unwrap();
+            format!("{} {}, {}", headline.figure, headline.what, headline.rest)
+        };
+        assert_eq!(
+            said(json!({"mean": 2.0, "p50": 1.5})),
+            "60 of 100 small (< 100 kB) flows finished, median slowdown 1.5×, p99 among the unfinished"
+        );
+        assert!(said(json!({"mean": 2.0})).ends_with("median slowdown among the unfinished"));
+        assert!(said(json!({"mean": 2.0, "p50": 1.5, "p99": 9.0})).starts_with("9× p99 slowdown"));
+    }
 }
