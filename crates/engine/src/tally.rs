@@ -247,12 +247,17 @@ const MAX_FAILING: Duration = Duration::from_secs(2);
 const BACK_OFF: Duration = Duration::from_millis(1);
 
 impl FailureCounts {
-    /// Counts `failure` at `now` and decides how to go on.
-    pub(crate) fn count(&mut self, failure: Failure, now: MonoInstant) -> AfterFailure {
+    /// Counts `failure`, which decides nothing.
+    pub(crate) fn note(&mut self, failure: Failure) {
         match self.counts.iter_mut().find(|(known, _)| *known == failure) {
             Some((_, count)) => *count += 1,
             None => self.counts.push((failure, 1)),
         }
+    }
+
+    /// Counts `failure` at `now` and decides how to go on.
+    pub(crate) fn count(&mut self, failure: Failure, now: MonoInstant) -> AfterFailure {
+        self.note(failure);
         match failure.class() {
             FailureClass::WouldBlock | FailureClass::Interrupted => AfterFailure::Retry,
             FailureClass::Impossible => AfterFailure::GiveUp,

@@ -67,6 +67,11 @@ impl Failure {
         Self::new(operation, Errno::PIPE)
     }
 
+    /// The failure of a call that a packet filter refused (`EPERM`); for datapaths without a kernel.
+    pub const fn filtered(operation: &'static str) -> Self {
+        Self::new(operation, Errno::PERM)
+    }
+
     /// The failure of a datagram that is longer than the path's MTU (`EMSGSIZE`).
     pub const fn too_long(operation: &'static str) -> Self {
         Self::new(operation, Errno::MSGSIZE)
@@ -162,6 +167,7 @@ const NAMES: &[(Errno, &str)] = &[
     (Errno::CONNABORTED, "ECONNABORTED"),
     (Errno::CONNREFUSED, "ECONNREFUSED"),
     (Errno::CONNRESET, "ECONNRESET"),
+    (Errno::DESTADDRREQ, "EDESTADDRREQ"),
     (Errno::HOSTDOWN, "EHOSTDOWN"),
     (Errno::HOSTUNREACH, "EHOSTUNREACH"),
     (Errno::INTR, "EINTR"),

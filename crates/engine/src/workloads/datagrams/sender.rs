@@ -1,7 +1,7 @@
 //! The sending side of a datagram stream.
 
 use super::end_datagrams::EndDatagrams;
-use super::sequences::sent_in_turns;
+use super::sequences::PassedOver;
 use crate::control::StreamControl;
 use crate::datapaths::DatagramPath;
 use crate::error::Result;
@@ -52,6 +52,8 @@ pub(super) struct Sender {
     pub(super) failures: FailureCounts,
     pub(super) lateness: Option<Histogram>,
     pub(super) refused: u64,
+    /// Of streams that take turns.
+    passed_over: PassedOver,
     /// Datagrams that had been sent when a router answered that they are too long.
     before_path_mtu: Option<u64>,
     pub(super) burst_max: u64,
@@ -95,6 +97,7 @@ impl Sender {
             failures: FailureCounts::default(),
             lateness: setup.plan.rate.map(|_| Histogram::new()),
             refused: 0,
+            passed_over: PassedOver::default(),
             before_path_mtu: None,
             burst_max: 0,
             cautious: 0,
@@ -184,6 +187,7 @@ impl Sender {
 
     fn accepted(&mut self, now: MonoInstant, wanted: u64, count: u64) {
         self.failures.success();
+        self.passed_over.success();
         self.cautious = if count < wanted {
             SINGLES_AFTER_SHORT_BATCH
         } else {
@@ -221,7 +225,38 @@ impl Sender {
             self.before_path_mtu
                 .get_or_insert_with(|| self.tally.packets());
         }
+        if self.passes_over(failure, now) {
+            self.failures.note(failure);
+            return Step::Again;
+        }
         self.failures.step(failure, now)
+    }
+
+    /// Gives up the turn of a stream whose own socket takes nothing, such as behind a packet filter, for the streams after
+    /// it; `false` if nothing is sent of any, or what failed is not one stream's.
+    fn passes_over(&mut self, failure: Failure, now: MonoInstant) -> bool {
+        let is_of_one = matches!(
+            failure.class(),
+            FailureClass::Impossible | FailureClass::Other | FailureClass::PeerGone
+        );
+        let streams = self.plan.in_turns.as_ref().filter(|_| is_of_one);
+        let Some(streams) = streams.map(ExactSizeIterator::len) else {
+            return false;
+        };
+        if self.passed_over.are_all(streams) {
+            return false;
+        }
+        let counts = self.phase == Phase::Counted;
+        self.passed_over.pass(self.sequence, streams, counts);
+        self.sequence += 1;
+        if counts {
+            self.refused += 1;
+            self.limit.spend(1);
+        }
+        if let Some(schedule) = &mut self.schedule {
+            schedule.served(now, 1);
+        }
+        true
     }
 
     /// All is sent: signals the end in the stream where nothing else does.
@@ -338,7 +373,7 @@ impl Work for Sender {
         };
         let streams = self.plan.in_turns.as_ref();
         StreamReport {
-            flows: streams.map(|streams| sent_in_turns(self.tally.packets(), streams.len())),
+            flows: streams.map(|all| self.passed_over.sent(self.tally.packets(), all.len())),
             errors: self.failures.into_counts(),
             path: PathReport {
                 xdp: self.path.xdp(),

@@ -8,6 +8,7 @@ use crate::sequence::Remembered;
 use linerate_model::sample::FlowCounts;
 use linerate_wire::Jitter;
 use linerate_wire::sequence::{Arrival, Counts, Tracker};
+use std::collections::BTreeMap;
 
 /// Words of the window of one of many streams: it tells apart 1024 numbers in 256 bytes, and its jumps take at most
 /// 8 KiB, also where every other datagram is lost.
@@ -155,11 +156,45 @@ impl Sequences {
 }
 
 /// How many of `sent` datagrams, which went in turns, each of `streams` has.
-pub(super) fn sent_in_turns(sent: u64, streams: usize) -> FlowCounts {
+pub(super) fn sent_in_turns(sent: u64, streams: usize) -> impl Iterator<Item = u64> {
     let all = streams.max(1) as u64;
-    (0..all)
-        .map(|place| sent / all + u64::from(place < sent % all))
-        .collect()
+    (0..all).map(move |place| sent / all + u64::from(place < sent % all))
+}
+
+/// Numbers of streams that took their turns in vain: one whose socket takes nothing must not hold up the others.
+#[derive(Default)]
+pub(super) struct PassedOver {
+    by_place: BTreeMap<u64, u64>,
+    /// Turns in vain since the last that was not.
+    in_row: usize,
+}
+
+impl PassedOver {
+    /// Whether each of `streams` has failed since any has not: then it is not one of them that fails.
+    pub(super) const fn are_all(&self, streams: usize) -> bool {
+        self.in_row >= streams
+    }
+
+    pub(super) const fn success(&mut self) {
+        self.in_row = 0;
+    }
+
+    /// The stream of this number, of so many, is passed over; `counts` if it is missing from what was sent.
+    pub(super) fn pass(&mut self, number: u64, streams: usize, counts: bool) {
+        self.in_row += 1;
+        if counts {
+            let place = number % streams.max(1) as u64;
+            *self.by_place.entry(place).or_default() += 1;
+        }
+    }
+
+    /// What each of `streams` sent, if they sent so many together.
+    pub(super) fn sent(&self, together: u64, streams: usize) -> FlowCounts {
+        let numbers = together + self.by_place.values().sum::<u64>();
+        let each = (0..).zip(sent_in_turns(numbers, streams));
+        let passed = |place| self.by_place.get(&place).copied().unwrap_or(0);
+        each.map(|(place, sent)| sent - passed(place)).collect()
+    }
 }
 
 #[cfg(test)]
@@ -196,7 +231,8 @@ mod tests {
     fn what_is_sent_in_turns_is_what_each_receives() {
         for (sent, streams) in [(0, 3), (2, 3), (3, 3), (1_000_003, 1000)] {
             let received = recorded(streams, 0..sent).by_stream().unwrap();
-            assert_eq!(received, sent_in_turns(sent, streams), "{sent}, {streams}");
+            let each = PassedOver::default().sent(sent, streams);
+            assert_eq!(received, each, "{sent}, {streams}");
         }
     }
 

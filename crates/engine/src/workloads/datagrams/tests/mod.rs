@@ -292,6 +292,43 @@ fn a_sender_whose_clock_is_set_has_no_delays() {
     assert!(!receiver.is_sender_clock_set && receiver.times.pdv.is_some());
 }
 
+/// The second of three streams that take turns is behind a packet filter.
+#[test]
+fn a_stream_whose_socket_fails_does_not_hold_up_the_others() {
+    let filtered = || Err(Failure::filtered("send"));
+    let bench = Bench::new(Side::Sender, |spec| {
+        paced(spec);
+        (spec.streams, spec.threads) = (3, Some(1));
+    });
+    let script = bench.script.clone();
+    let turns = (0..100).map(|number| if number % 3 == 1 { filtered() } else { Ok(1) });
+    script.0.lock().unwrap().sends = turns.collect();
+    let report = bench.run(START);
+    let of_each: Vec<_> = report.flows.unwrap().iter().collect();
+    assert_eq!(of_each, [34, 0, 33]);
+    assert_eq!(report.packets, PacketCount::new(67));
+    assert_eq!(report.work.refused(), Some(PacketCount::new(33)));
+    assert_eq!(report.errors[0].count, 33);
+}
+
+/// Where none of the streams that take turns gets anything through, it is the host that has no way.
+#[test]
+fn streams_that_all_fail_are_tried_again_and_given_up() {
+    let mut bench = Bench::new(Side::Sender, |spec| {
+        (spec.streams, spec.threads) = (3, Some(1))
+    });
+    let failures = std::iter::repeat_n(Err(Failure::filtered("send")), 20_000);
+    bench.script.0.lock().unwrap().sends = failures.collect();
+    let mut now = START;
+    while let Step::Again | Step::Until(_) = bench.turn(now) {
+        now = now.after(Duration::from_millis(1));
+    }
+    let report = bench.work.finish(now);
+    assert_eq!(report.packets, PacketCount::new(0));
+    assert_eq!(report.work.refused(), Some(PacketCount::new(3)));
+    assert!(now < at(3000), "{now:?}");
+}
+
 #[test]
 fn a_refused_datagram_is_counted_and_leaves_no_gap() {
     let bench = Bench::new(Side::Sender, paced);
