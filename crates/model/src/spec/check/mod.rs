@@ -2,7 +2,10 @@
 //!
 //! Does not know what an engine or a host can do: an unknown workload id passes here if it is a well-formed id.
 
-use super::{FlowLoad, Imitation, Pace, Stop, TestSpec, TestWork, TransactionBounds, Transport};
+use super::{
+    ConnectionClose, FlowLoad, Imitation, Pace, Stop, TestSpec, TestWork, TransactionBounds,
+    Transport,
+};
 use crate::units::{BitRate, ByteCount};
 use std::fmt::Display;
 use std::time::Duration;
@@ -74,6 +77,7 @@ impl SpecError {
             "pinning" => "cpu",
             "warm_up" => "warm-up",
             "concurrent" => "streams",
+            "request_bytes" => "request",
             "receiver_pause" => "receiver-pause",
             "response_bytes" => "response",
             "timeout_s" => "connect-timeout",
@@ -94,7 +98,7 @@ impl SpecError {
 
 /// Checks every bound of `spec`; the first key that is out of bounds is named.
 pub fn validate(spec: &TestSpec) -> Result<(), SpecError> {
-    within("streams", spec.streams, 1, MAX_STREAMS)?;
+    streams(spec)?;
     threads(spec)?;
     id("workload", spec.workload.as_str())?;
     payload(spec)?;
@@ -113,6 +117,20 @@ pub fn validate(spec: &TestSpec) -> Result<(), SpecError> {
         within("pinning", core, 0, MAX_CORE)?;
     }
     Ok(())
+}
+
+fn streams(spec: &TestSpec) -> Result<(), SpecError> {
+    let Some(work) = spec.work.connections() else {
+        return within("streams", spec.streams, 1, MAX_STREAMS);
+    };
+    let key = match work.close {
+        ConnectionClose::Hold => "open",
+        _ => "concurrent",
+    };
+    within(key, work.concurrent, 1, MAX_CONNECTIONS)?;
+    // A stream of these is a thread.
+    let most = u32::from(MAX_THREADS).min(work.concurrent);
+    within("threads", spec.streams.into(), 1, most)
 }
 
 fn threads(spec: &TestSpec) -> Result<(), SpecError> {
@@ -136,13 +154,23 @@ fn payload(spec: &TestSpec) -> Result<(), SpecError> {
     let may_be_empty =
         spec.transport() == Transport::Udp && matches!(spec.work, TestWork::ClosedLoop(_));
     let least = u64::from(!may_be_empty);
-    within("payload_bytes", spec.payload().get(), least, most.get())
+    let key = match spec.work.connections() {
+        Some(_) => "request_bytes",
+        None => "payload_bytes",
+    };
+    within(key, spec.payload().get(), least, most.get())
 }
 
 fn pace(spec: &TestSpec) -> Result<(), SpecError> {
     match spec.pace() {
         Pace::Unpaced => Ok(()),
-        Pace::At(rate) => within("pace", rate.bps(), 1, MAX_RATE.bps()),
+        Pace::At(rate) => {
+            let key = match spec.work.connections() {
+                Some(_) => "load_bps",
+                None => "pace",
+            };
+            within(key, rate.bps(), 1, MAX_RATE.bps())
+        }
     }
 }
 
@@ -191,8 +219,6 @@ fn connections(spec: &TestSpec) -> Result<(), SpecError> {
     };
     let most = MAX_TCP_PAYLOAD.get();
     within("response_bytes", work.response.get(), 1, most)?;
-    let least = u32::from(spec.streams);
-    within("concurrent", work.concurrent, least, MAX_CONNECTIONS)?;
     let least = Duration::from_millis(1);
     duration("timeout_s", work.timeout, least, MAX_ANSWER_TIMEOUT)?;
     work.flows.as_ref().map_or(Ok(()), |load| flows(spec, load))

@@ -149,6 +149,24 @@ fn every_bound_of_connections_is_checked() {
         of_connections(|work| work.timeout = Duration::from_secs(11)),
         "timeout_s"
     );
+    assert_eq!(
+        of_connections(|work| (work.concurrent, work.close) = (0, ConnectionClose::Hold)),
+        "open"
+    );
+    let setting = |change: fn(&mut ShortConnections)| {
+        refused(|s| {
+            *s = TestSpec::tcp_crr();
+            s.streams = 2;
+            if let TestWork::Connections(work) = &mut s.work {
+                work.concurrent = 2;
+                change(work);
+            }
+        })
+        .setting()
+    };
+    assert_eq!(setting(|work| work.request = ByteCount::new(0)), "request");
+    assert_eq!(setting(|work| work.concurrent = 1), "threads");
+    assert_eq!(setting(|work| work.concurrent = 0), "streams");
 }
 
 #[test]
