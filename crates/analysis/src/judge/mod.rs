@@ -275,7 +275,8 @@ type Diagnosis = (Verdict, Vec<Finding>);
 
 fn one_way(run: &Run, direction: Direction) -> Diagnosis {
     // Of connections nothing is a share of a rate in bits: they are judged by themselves.
-    if let Some(verdict) = open_connections::verdict(run, direction) {
+    if let Some(mut verdict) = open_connections::verdict(run, direction) {
+        other_programs::apply(run, direction, &mut verdict);
         return (verdict, Vec::new());
     }
     let rest = without(run, direction);

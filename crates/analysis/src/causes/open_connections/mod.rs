@@ -278,6 +278,23 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_others_kept_from_its_core_is_theirs() {
+        let end = |ran: f64, waited: f64| {
+            json!({
+                "thread_ratio": ran, "run_delay_ratio": waited, "paused_ratio": 0.0, "host_ratio": 1.0,
+                "softirq_ratio": 0.1, "busiest_core_ratio": 1.0, "thread_cores": ran, "cores": [1.0, 1.0]
+            })
+        };
+        let limit = |ran, waited| {
+            let cpu = json!({"sender": end(ran, waited), "receiver": end(0.1, 0.1)});
+            let client = json!({"attempted": 20_000, "answered": 20_000});
+            judged(&json!({"concurrent": 4}), &client, &cpu).limit
+        };
+        assert_eq!(limit(0.4, 0.55).id(), "other-programs");
+        assert_eq!(limit(0.95, 0.02).id(), "sender-cpu");
+    }
+
+    #[test]
     fn failures_come_before_what_limits_the_rest() {
         let client = json!({"attempted": 100, "answered": 90, "timed_out": 7, "refused": 3});
         let verdict = judged(&json!({"concurrent": 5}), &client, &idle());
