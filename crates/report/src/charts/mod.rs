@@ -2,6 +2,7 @@
 
 use crate::chart::Chart;
 use linerate_model::run::Run;
+use linerate_model::sample::StreamReport;
 
 mod by_load;
 mod delay_cdf;
@@ -132,6 +133,17 @@ impl Drawn {
             Self::NotApplicable => Self::Missing(missing),
             drawn => drawn,
         }
+    }
+}
+
+/// What a report is of that is of one stream.
+const STREAM: &str = "stream";
+
+/// What a report is of: a stream, or a thread that carries several.
+const fn carrier(report: &StreamReport) -> &'static str {
+    match report.flows {
+        Some(_) => "thread",
+        None => STREAM,
     }
 }
 

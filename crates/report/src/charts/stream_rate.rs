@@ -1,7 +1,7 @@
-//! Rate of each parallel stream over time.
+//! Rate of each parallel stream, or of each thread that carries several, over time.
 
 use super::timeline::{About, Line, chart, largest, middle, trial_name};
-use super::{ChartKind, Drawn, Topic};
+use super::{ChartKind, Drawn, STREAM, Topic, carrier};
 use crate::figures::{Unit, rate};
 use linerate_model::BitRate;
 use linerate_model::run::{Run, RunKind, Trial};
@@ -30,17 +30,21 @@ fn of_trial(run: &Run, trial: &Trial) -> Option<crate::chart::Chart> {
     if streams.len() < 2 {
         return None;
     }
+    let carrier = carrier(&streams[0]);
     let lines: Vec<_> = streams.iter().map(line).collect();
     let unit = Unit::for_rate(largest(&lines));
     let means = streams
         .iter()
         .filter_map(|s| BitRate::from_bytes(s.bytes, s.duration));
-    let (low, high) = (means.clone().min()?, means.max()?);
+    let (low, high) = match &trial.shares {
+        Some(shares) if carrier == STREAM => (shares.rates.min, shares.rates.max),
+        _ => (means.clone().min()?, means.max()?),
+    };
     let about = About {
         id: "stream-rate",
-        title: format!("Rate of each stream: {}", trial_name(run, trial)),
+        title: format!("Rate of each {carrier}: {}", trial_name(run, trial)),
         caption: format!(
-            "{} streams; the slowest gets {}, the fastest {}.",
+            "{} {carrier}s; the slowest gets {}, the fastest {}.",
             streams.len(),
             rate(low),
             rate(high)
@@ -59,7 +63,7 @@ fn line(stream: &StreamReport) -> Line {
         Some((middle(interval.start, interval.end), rate.as_f64()))
     });
     Line {
-        name: format!("stream {}", stream.index),
+        name: format!("{} {}", carrier(stream), stream.index),
         points: points.collect(),
     }
 }

@@ -1,7 +1,7 @@
 //! Congestion window over time, sending side.
 
 use super::timeline::{About, Line, chart, chosen, largest, left_out, trial_name};
-use super::{ChartKind, Drawn, Topic};
+use super::{ChartKind, Drawn, Topic, carrier};
 use crate::figures::{Unit, float};
 use linerate_model::run::{Run, RunKind, Trial, TrialInterval};
 use linerate_model::sample::TcpSample;
@@ -72,7 +72,12 @@ pub(super) fn of_trial(
     let mut lines: Vec<Line> = match (streams.as_slice(), trial.tcp()) {
         (many, _) if many.len() > 1 => many
             .iter()
-            .map(|s| sampled(format!("{name}, stream {}", s.index), s.work.tcp_samples()))
+            .map(|s| {
+                sampled(
+                    format!("{name}, {} {}", carrier(s), s.index),
+                    s.work.tcp_samples(),
+                )
+            })
             .collect(),
         (_, Some(tcp)) if !tcp.samples.is_empty() => vec![sampled(name.clone(), &tcp.samples)],
         (one, _) => one

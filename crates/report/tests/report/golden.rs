@@ -5,13 +5,16 @@ use crate::runs::{
     sweep, tcp, unknown,
 };
 use linerate_model::run::{Run, RunKind, TrialInterval};
-use linerate_model::sample::{ByteStreamReceiver, EndpointReport, IntervalCount, StreamReport};
+use linerate_model::sample::{
+    ByteStreamReceiver, EndpointReport, FlowCounts, IntervalCount, StreamReport,
+};
 use linerate_model::spec::{Direction, Side};
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_report::chart::Chart;
 use linerate_report::charts::{self, Drawn};
 use linerate_report::{Style, Whereabouts, details_text, renderers, summary_text};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 const KINDS: [RunKind; 5] = [
@@ -340,4 +343,30 @@ fn parallel_streams_get_a_chart_of_their_own() {
         chart.caption,
         "2 streams; the slowest gets 10 Mbit/s, the fastest 20 Mbit/s."
     );
+    // Over the trial's time, as everywhere else, where that is known.
+    let rates =
+        ["min", "p1", "p10", "p50", "p90", "p99", "max"].map(|at| (format!("{at}_bps"), 9_000_000));
+    let rates: BTreeMap<_, _> = rates.into();
+    let shares = json!({"threads": 2, "silent": 0, "rates": rates, "slowest": []});
+    run.trials[0].shares = serde_json::from_value(shares).unwrap();
+    let charts = charts_of(&run);
+    let chart = charts.iter().find(|c| c.id == "stream-rate-0").unwrap();
+    assert!(
+        chart.caption.contains("slowest gets 9 Mbit/s"),
+        "{}",
+        chart.caption
+    );
+    // Those of threads that carry several are no streams.
+    let threads = &mut run.trials[0].measured_mut().unwrap().raw[0].streams;
+    for thread in threads {
+        thread.flows = Some(FlowCounts::default());
+    }
+    let charts = charts_of(&run);
+    let chart = charts.iter().find(|c| c.id == "stream-rate-0").unwrap();
+    assert!(
+        chart.caption.starts_with("2 threads; "),
+        "{}",
+        chart.caption
+    );
+    assert_eq!(chart.series[1].name, "thread 1");
 }
