@@ -130,7 +130,7 @@ pub struct DatagramSender {
     )]
     #[schemars(with = "Option<Histogram>")]
     pub pacing: Pacing,
-    /// Datagrams that the system refused (`EAGAIN`, `ENOBUFS`) and that were not sent again; they
+    /// Datagrams that the system refused (`EAGAIN`, `ENOBUFS`; of streams in turns whatever failed) and that were not sent again; they
     /// are not in `packets`.
     pub refused: PacketCount,
     /// Datagrams the schedule called for but the sender did not get to before the end; zero without a schedule.

@@ -315,7 +315,7 @@ fn a_stream_whose_socket_fails_does_not_hold_up_the_others() {
 #[test]
 fn streams_that_all_fail_are_tried_again_and_given_up() {
     let mut bench = Bench::new(Side::Sender, |spec| {
-        (spec.streams, spec.threads) = (3, Some(1))
+        (spec.streams, spec.threads) = (3, Some(1));
     });
     let failures = std::iter::repeat_n(Err(Failure::filtered("send")), 20_000);
     bench.script.0.lock().unwrap().sends = failures.collect();
