@@ -6,6 +6,7 @@
 
 use super::interleaved::Shares;
 use super::layers::{Layers, Signs, begins};
+use super::text::Finder;
 use super::{Hints, ImportError, Result, Source, iperf3_json};
 use std::ops::RangeInclusive;
 
@@ -79,8 +80,8 @@ pub(super) fn unwrap(
         let Some(text) = joined(&lines, width, by) else {
             continue;
         };
+        let (layers, signs) = below(log, signs, &text)?;
         let log = (log.name(), text.into_bytes());
-        let (layers, signs) = Layers::find(&log)?;
         if signs.format().is_err() {
             continue;
         }
@@ -105,6 +106,19 @@ pub(super) fn unwrap(
     Ok(unwrapped)
 }
 
+/// The layers of joined lines, and their signs. Those of the lines as they are hold, but where a logger's prefixes are
+/// before most lines only now: looking for all layers again would take longer than reading the tests.
+fn below(log: &dyn Source, signs: &Signs, text: &str) -> Result<(Layers, Signs)> {
+    let mut prefixes = Finder::default();
+    for line in text.lines() {
+        prefixes.take(line, begins(line));
+    }
+    if prefixes.finish().are_none() {
+        return Ok((Layers::default(), signs.clone()));
+    }
+    Layers::find(&(log.name(), text.as_bytes().to_vec()))
+}
+
 /// A line of a log below its layers.
 struct Written {
     number: usize,
@@ -123,9 +137,10 @@ fn lines(log: &dyn Source, layers: &Layers, width: usize) -> Result<Option<Vec<W
             return Ok(None);
         }
         let before = lines.last().map_or(0, |before| before.length);
-        has_rest |= Break::ALL
-            .iter()
-            .any(|by| by.is_rest(before, line.text, width));
+        let mut ways = Break::ALL.iter();
+        // Where each line had room for more, none was broken.
+        has_rest |= before + 1 + first_word(line.text) > width
+            && ways.any(|by| by.is_rest(before, line.text, width));
         lines.push(Written {
             number: line.number,
             length: line.text.trim_end().chars().count(),
@@ -168,16 +183,19 @@ fn joined(lines: &[Written], width: usize, by: Break) -> Option<String> {
     is_broken.then_some(text)
 }
 
+/// Characters of a line's first word.
+fn first_word(line: &str) -> usize {
+    let mut words = line.split_whitespace();
+    words.next().map_or(0, |word| word.chars().count())
+}
+
 impl Break {
     /// Whether a line is what did not fit any more into the one before, which has this length.
     fn is_rest(self, length: usize, line: &str, width: usize) -> bool {
         let text = line.trim_start();
         let (first, inside) = match self {
             Self::Column | Self::Padded => (0, "=:,]_\""),
-            Self::Word => {
-                let word = text.split_whitespace().next().unwrap_or_default();
-                (word.chars().count(), "")
-            }
+            Self::Word => (first_word(text), ""),
         };
         // A negative figure, or an option of a command, is no rule.
         let is_text = text
