@@ -19,7 +19,7 @@ pub(crate) mod words;
 mod congestion;
 pub(crate) mod device;
 mod ephemeral_ports;
-mod intended_load;
+pub(crate) mod intended_load;
 pub(crate) mod link;
 pub(crate) mod open_connections;
 pub(crate) mod other_programs;

@@ -6,8 +6,9 @@ use super::made::compared;
 use super::short_queue::ShortQueue;
 use super::weights::{Suspect, Suspects};
 use super::{
-    Counts, Observation, bursts, candidate, carried_more, delivered, falls, line_rate, lost,
-    lost_behind, next_limit, off_path, paused, shaper, shown_by, starved, unproved, window,
+    Counts, Observation, bursts, candidate, carried_load, carried_more, delivered, falls,
+    line_rate, lost, lost_behind, next_limit, off_path, paused, shaper, shown_by, starved,
+    unproved, window,
 };
 use crate::causes::{self, Cause, is_whole_story, link};
 use crate::thresholds::weight::{LIKELY, SUPPORTED};
@@ -72,6 +73,12 @@ pub(crate) struct Conclusion {
 /// `by_trials` is what single trials make of it.
 pub(crate) fn conclude(run: &Run, findings: &[Finding], by_trials: &Verdict) -> Option<Conclusion> {
     let limited = candidate(run).filter(|_| !is_whole_story(by_trials))?;
+    if let Some(verdict) = carried_load::conclude(run, limited, findings) {
+        return Some(Conclusion {
+            verdict,
+            refuted: Vec::new(),
+        });
+    }
     let explained = explained(run, limited);
     let probes = compared(run, limited).map(|(probe, compared)| probe.describe(&compared));
     Some(Conclusion {

@@ -47,21 +47,30 @@ const FASTEST: BitRate = BitRate::from_bps(2_250_000_000);
 /// A full Ethernet frame over IPv4 with TCP's timestamps: as large as TCP's own segments.
 const PAYLOAD: ByteCount = ByteCount::new(1448);
 
+/// What datagrams are that arrived as fast as they were to be sent, nearly all.
+const ARRIVED: [Outcome; 3] = [
+    Outcome::Carried,
+    Outcome::CarriedQueued,
+    Outcome::CarriedLossy,
+];
+
 impl Datagrams {
     /// Datagrams at `factor` times the carried rate, for probes with answers of their own.
     pub(super) const fn at(factor: f64) -> Self {
         Self { id: "", factor }
     }
 
+    /// Whether as many arrived as the rate needs, and no bucket of tokens may be why.
+    pub(super) fn arrived(&self, compared: &ProbeComparison<'_>) -> bool {
+        self.outcome(compared).is_some_and(|outcome| {
+            ARRIVED.contains(&outcome) && !self.fits_a_bucket(outcome, compared)
+        })
+    }
+
     /// Whether they arrived beside a bucket of tokens, which says nothing of the rate at which it fills.
     fn fits_a_bucket(&self, outcome: Outcome, compared: &ProbeComparison<'_>) -> bool {
-        let arrived = [
-            Outcome::Carried,
-            Outcome::CarriedQueued,
-            Outcome::CarriedLossy,
-        ];
         self.factor > 1.0
-            && arrived.contains(&outcome)
+            && ARRIVED.contains(&outcome)
             && causes::has_bucket(compared.run, compared.limited.direction)
     }
 

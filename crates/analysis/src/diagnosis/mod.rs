@@ -11,6 +11,7 @@
 //! - Expected information as the measure of an experiment: D. V. Lindley, Ann. Math. Statist. 27(4), 1956
 
 mod bursts;
+mod carried_load;
 mod carried_more;
 mod class;
 mod conclusion;

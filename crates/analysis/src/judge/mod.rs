@@ -177,6 +177,11 @@ fn leave_short_outage_open(draft: &mut Draft<'_>) {
     let Some(loss) = brief::of_run(draft.run, draft.direction).filter(|_| !is_sure) else {
         return;
     };
+    if draft.verdict.limit.is_none() {
+        let sentence = format!("All loss was {loss}.");
+        draft.verdict.evidence.push(sentence);
+        return;
+    }
     let claim = format!("All loss was {loss}; what lost these packets is not known.");
     let evidence = std::mem::take(&mut draft.verdict.evidence);
     draft.verdict = Verdict {

@@ -3,9 +3,10 @@
 use super::evidence::{Evidence, Need, Regime};
 use super::{Case, Cause, clear, not_evaluated, proof_from, words};
 use linerate_model::run::{
-    Baseline, Change, Confidence, Experiment, Prediction, Quantity, RuleOutcome, Trial,
+    Baseline, Change, Confidence, Experiment, Limit, Prediction, Quantity, RuleOutcome, Trial,
+    Verdict,
 };
-use linerate_model::{BitRate, PacketCount};
+use linerate_model::{BitRate, PacketCount, Ratio};
 
 /// Everything that was intended was offered and arrived.
 pub(crate) static CAUSE: Cause = Cause {
@@ -108,6 +109,42 @@ fn carried(evidence: &Evidence<'_>) -> RuleOutcome {
         evidence: figures,
         experiment: more_load(evidence.is_tcp()),
     })
+}
+
+/// The verdict on a trial that carried its load but for next to nothing, below `probe`, which carried more.
+pub(crate) fn but_for_few(trial: &Trial, probe: String) -> Verdict {
+    const NAME: &str = "none: the path carried the intended load but for few packets";
+    let loss = trial.loss_ratio().unwrap_or_default();
+    let intended = trial.intended_load.unwrap_or_default();
+    let lost = trial.packets().and_then(|packets| packets.lost);
+    let lost = words::count(lost.unwrap_or_default().get());
+    let places = trial
+        .ledger()
+        .iter()
+        .filter(|entry| entry.packets.get() > 0);
+    let places = places.map(|entry| {
+        format!(
+            "{} of {lost} lost packets: {} ({}).",
+            words::count(entry.packets.get()),
+            entry.place.as_str(),
+            entry.source
+        )
+    });
+    Verdict {
+        limit: Limit::new(CAUSE.id, NAME),
+        side: CAUSE.side,
+        share_ratio: Some(Ratio::clamped(1.0)),
+        confidence: Confidence::Supported,
+        claim: format!(
+            "The intended load of {intended} of L4 payload was carried: {} arrived, {loss} of the packets were lost. \
+             A probe carried more, so this loss does not limit the rate.",
+            trial.received_rate.unwrap_or_default()
+        ),
+        evidence: std::iter::once(probe).chain(places).collect(),
+        experiment: Some(Box::new(more_load(false))),
+        weighed: None,
+        directions: Vec::new(),
+    }
 }
 
 /// A quarter more than what passed passes too, as long as nothing saturates; anything that limits

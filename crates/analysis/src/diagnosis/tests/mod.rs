@@ -2,6 +2,7 @@
 
 mod bursts;
 mod calibration;
+mod carried_load;
 mod carried_more;
 mod contention;
 mod cross_traffic;
