@@ -88,6 +88,17 @@ pub enum ImportError {
         /// What is not there.
         missing: String,
     },
+    /// Lines of two programs side by side.
+    #[error(
+        "{file}: line {line} has lines of two panes of a terminal side by side, and no bar stands between them in the same \
+         column throughout; copy each pane by itself (`tmux capture-pane -p -J -S - -t PANE`), to a file of its own"
+    )]
+    Panes {
+        /// The file.
+        file: String,
+        /// Line of the first, from 1.
+        line: usize,
+    },
     /// Larger than what is read of it at once.
     #[error("{file}: line {line} is beyond what is read of {what}, {limit}; {hint}")]
     TooLarge {

@@ -6,6 +6,11 @@ use super::enclosed::{self, Enclosed, Enclosure};
 use super::text::{Finder, Lines, MAX_PIECE_BYTES, Pieces, Prefixes, Stripped};
 use super::{ALL, ImportError, Line, LogFormat, Result, Source, iperf3_json, other_tools};
 
+/// Whether a character stands between two panes of a terminal, or is the side of a frame.
+pub(super) const fn is_bar(c: char) -> bool {
+    matches!(c, '│' | '┃' | '║')
+}
+
 /// Most layers of a log: an annotation of a CI system that has a log of a container that has a result.
 const MAX_LAYERS: usize = 4;
 
@@ -52,9 +57,19 @@ impl Layers {
         let mut layers = Self::default();
         loop {
             let look = layers.look(log)?;
-            let layer = match layers.json(log, &look)? {
-                Some(place) => Some(Layer::Json(place)),
-                None => layers.enclosure_of(log, &look)?.map(Layer::Enclosure),
+            let layer = match layers.json(log, &look) {
+                Ok(Some(place)) => Some(Layer::Json(place)),
+                Ok(None) => {
+                    let found = layers.enclosure_of(log, &look)?;
+                    found.map(|(enclosure, _)| Layer::Enclosure(enclosure))
+                }
+                // What looks like damaged JSON may be whole in what it is written in.
+                Err(error) => match layers.enclosure_of(log, &look)? {
+                    Some((enclosure, signs)) if signs > look.signs.most() => {
+                        Some(Layer::Enclosure(enclosure))
+                    }
+                    _ => return Err(error),
+                },
             };
             let layer = match (layer, look.too_large) {
                 (Some(layer), _) => layer,
@@ -97,8 +112,13 @@ impl Layers {
         self.0.iter().find_map(enclosure)
     }
 
-    /// What the lines are written in: of all whose marks they have the one without which they look most like a tool's.
-    fn enclosure_of(&self, log: &dyn Source, look: &Look) -> Result<Option<&'static Enclosure>> {
+    /// What the lines are written in, and how many signs of a tool they have without it: of all whose marks they have
+    /// the one without which they look most like a tool's.
+    fn enclosure_of(
+        &self,
+        log: &dyn Source,
+        look: &Look,
+    ) -> Result<Option<(&'static Enclosure, usize)>> {
         let mut best = None;
         let mut most = look.signs.most();
         let marked = enclosed::ALL.iter().zip(&look.marks);
@@ -113,7 +133,7 @@ impl Layers {
                 (best, most) = (Some(*enclosure), count);
             }
         }
-        Ok(best)
+        Ok(best.map(|enclosure| (enclosure, most)))
     }
 
     fn look(&self, log: &dyn Source) -> Result<Look> {
@@ -202,6 +222,8 @@ pub(super) struct Signs {
     widest: usize,
     /// A tool that is not read, but in whose words it is.
     other_tool: Option<&'static str>,
+    /// A line has a bar that may stand between two panes of a terminal.
+    has_bars: bool,
 }
 
 impl Signs {
@@ -212,6 +234,7 @@ impl Signs {
             first: String::new(),
             widest: 0,
             other_tool: None,
+            has_bars: false,
         }
     }
 
@@ -224,10 +247,16 @@ impl Signs {
             let length = text.trim_end().chars().count();
             self.widest = self.widest.max(length);
         }
+        self.has_bars |= text.contains(is_bar);
         self.other_tool = self.other_tool.or_else(|| other_tools::name(text));
         for (count, sign) in self.counts.iter_mut().zip(signs(text)) {
             *count += sign;
         }
+    }
+
+    /// Whether a line has a bar that may stand between two panes.
+    pub(super) const fn has_bars(&self) -> bool {
+        self.has_bars
     }
 
     /// Characters of the longest line.

@@ -39,6 +39,7 @@ mod ntttcp;
 mod nuttcp;
 mod other_tools;
 mod pairs;
+mod panes;
 mod qperf;
 mod reader;
 mod rounded;
@@ -241,9 +242,34 @@ pub fn import_in_parts<S: Source>(
     gathered.finish()
 }
 
-/// Adds the tests of one log. Of one that is written in something, the errors say in what.
+/// Adds the tests of one log, or those of each pane in it.
 fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(), ImportError> {
     let (layers, signs) = Layers::find(log)?;
+    let panes = if signs.has_bars() {
+        panes::split(log)?
+    } else {
+        None
+    };
+    let Some(panes) = panes else {
+        return read_whole(log, layers, signs, hints, gathered);
+    };
+    for pane in &panes {
+        let (layers, signs) = Layers::find(pane)?;
+        if let Err(error) = read_whole(pane, layers, signs, hints, gathered) {
+            gathered.refuse(error);
+        }
+    }
+    Ok(())
+}
+
+/// Adds the tests of one log. Of one that is written in something, the errors say in what.
+fn read_whole(
+    log: &dyn Source,
+    layers: Layers,
+    signs: Signs,
+    hints: Hints,
+    gathered: &mut Gathered<'_>,
+) -> Result<(), ImportError> {
     let enclosure = layers.enclosure();
     let explain = |error| match enclosure {
         Some(enclosure) => enclosure.explain(error),

@@ -22,11 +22,13 @@ mod nat;
 mod netperf;
 mod newcomers;
 mod others;
+mod panes;
 mod pasted;
 mod repeated;
 mod threads;
 mod unreported;
 mod wrapped;
+mod written;
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")

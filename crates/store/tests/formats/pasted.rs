@@ -1,6 +1,6 @@
 //! Logs as they are pasted: with what loggers, terminals, containers and other programs put around them.
 
-use super::{all, bps, read};
+use super::{all, bps, read, written};
 use linerate_store::import::{Imported, import};
 
 /// The one transfer that each of these logs is about.
@@ -11,6 +11,10 @@ fn what_is_around_a_log_does_not_change_it() {
         "powershell.log",
         "typescript.log",
         "ansible.json",
+        "folded.yaml",
+        "stdout-lines.yaml",
+        "quoted.yaml",
+        "rows.csv",
     ] {
         let imported = import(&[read(&format!("pasted/{name}"))]).unwrap();
         let [run] = &imported.runs[..] else {
@@ -318,6 +322,44 @@ const ALL: &[Around] = &[
             let text: String = text.chars().flat_map(escaped).flatten().collect();
             text.into_bytes()
         },
+    },
+    Around {
+        what: "a folded block of YAML",
+        put: |text| written::folded(text).into_bytes(),
+    },
+    Around {
+        what: "a literal block of YAML",
+        put: |text| written::literal(text).into_bytes(),
+    },
+    Around {
+        what: "a text of YAML in quotes",
+        put: |text| written::quoted(text).into_bytes(),
+    },
+    Around {
+        what: "a list of YAML",
+        put: |text| written::list(text).into_bytes(),
+    },
+    Around {
+        what: "a table of comma-separated values, a line a row",
+        put: |text| {
+            let rows = lines(text, |at, line| {
+                let line = written::cell(line, false);
+                format!("2026-11-26T10:00:00.{at}Z,{line},probe")
+            });
+            [b"time,\"message\",host\n", &rows[..]].concat()
+        },
+    },
+    Around {
+        what: "a table of comma-separated values, all in quotes",
+        put: |text| {
+            lines(text, |at, line| {
+                format!("\"{at}\";{}", written::cell(line, true))
+            })
+        },
+    },
+    Around {
+        what: "a cell of a table of comma-separated values",
+        put: |text| format!("host,out,rc\na,{},0\n", written::cell(text, true)).into_bytes(),
     },
     Around {
         what: "Python's print of bytes",

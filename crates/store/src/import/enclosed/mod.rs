@@ -1,18 +1,20 @@
 //! What a log is written in: HTML of a page, quoted-printable of a mail, a table, the escapes of Markdown, Python's print of
-//! a text or dictionary, quotes of a logger.
+//! a text or dictionary, quotes of a logger, YAML.
 //!
 //! Whether a log is written in one of these is not guessed from its marks alone: its lines must look at least as much
 //! like a tool's with it taken off as they do with it.
 
 mod cells;
+mod csv;
 mod entities;
 mod escapes;
 mod html;
 mod python;
 mod quoted;
 mod quoted_printable;
+mod yaml;
 
-use super::text::{MAX_PIECE_BYTES, Pieces, typed};
+use super::text::{MAX_PIECE_BYTES, Pieces, shown, typed};
 use super::{ImportError, Line};
 use std::collections::VecDeque;
 
@@ -36,6 +38,15 @@ pub(super) static ALL: &[&Enclosure] = &[
     &escapes::ENCLOSURE,
     &python::ENCLOSURE,
     &quoted::ENCLOSURE,
+    &yaml::ENCLOSURE,
+    &csv::COLUMNS[0],
+    &csv::COLUMNS[1],
+    &csv::COLUMNS[2],
+    &csv::COLUMNS[3],
+    &csv::COLUMNS[4],
+    &csv::COLUMNS[5],
+    &csv::COLUMNS[6],
+    &csv::COLUMNS[7],
 ];
 
 impl Enclosure {
@@ -96,9 +107,16 @@ impl Output {
         self.hand_out(true);
     }
 
+    /// Ends `count` lines of the line `number` of the log.
+    fn end_lines(&mut self, number: usize, count: usize) {
+        let now = std::mem::replace(&mut self.number, number);
+        (0..count).for_each(|_| self.end_line());
+        self.number = now;
+    }
+
     fn hand_out(&mut self, has_end: bool) {
         self.is_open = !has_end;
-        let text = typed(&self.line).into_owned();
+        let text = typed(&shown(&self.line)).into_owned();
         self.line.clear();
         self.ready.push_back(Piece {
             number: self.number,
