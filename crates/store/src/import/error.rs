@@ -233,7 +233,8 @@ pub enum ImportError {
     },
     /// The output of a tool that is not read.
     #[error(
-        "{file} is output of {tool}, which linerate does not read; it reads: {}",
+        "{file} is output of {tool}, which linerate does not read; put its figures into a table and give that with --csv; \
+         it reads: {}",
         known()
     )]
     OtherTool {

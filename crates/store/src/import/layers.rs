@@ -222,6 +222,8 @@ pub(super) struct Signs {
     widest: usize,
     /// A tool that is not read, but in whose words it is.
     other_tool: Option<&'static str>,
+    /// No line before the first in its words had a sign of a format.
+    is_other_first: bool,
     /// A line has a bar that may stand between two panes of a terminal.
     has_bars: bool,
 }
@@ -234,6 +236,7 @@ impl Signs {
             first: String::new(),
             widest: 0,
             other_tool: None,
+            is_other_first: false,
             has_bars: false,
         }
     }
@@ -248,7 +251,10 @@ impl Signs {
             self.widest = self.widest.max(length);
         }
         self.has_bars |= text.contains(is_bar);
-        self.other_tool = self.other_tool.or_else(|| other_tools::name(text));
+        if self.other_tool.is_none() {
+            self.other_tool = other_tools::name(text);
+            self.is_other_first = self.most() == 0;
+        }
         for (count, sign) in self.counts.iter_mut().zip(signs(text)) {
             *count += sign;
         }
@@ -281,6 +287,11 @@ impl Signs {
                     first: self.first.clone(),
                 })
             })
+    }
+
+    /// Whether the log is of a tool that is not read, and has lines that look like those of one that is.
+    pub(super) fn are_of_look_alike(&self) -> bool {
+        self.is_other_first && self.other_tool.is_some_and(other_tools::looks_like_another)
     }
 
     /// The tool that is not read, but in whose words the log is.

@@ -251,11 +251,11 @@ fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(
         None
     };
     let Some(panes) = panes else {
-        return read_whole(log, layers, signs, hints, gathered);
+        return read_whole(log, &layers, &signs, hints, gathered);
     };
     for pane in &panes {
         let (layers, signs) = Layers::find(pane)?;
-        if let Err(error) = read_whole(pane, layers, signs, hints, gathered) {
+        if let Err(error) = read_whole(pane, &layers, &signs, hints, gathered) {
             gathered.refuse(error);
         }
     }
@@ -265,18 +265,19 @@ fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(
 /// Adds the tests of one log. Of one that is written in something, the errors say in what.
 fn read_whole(
     log: &dyn Source,
-    layers: Layers,
-    signs: Signs,
+    layers: &Layers,
+    signs: &Signs,
     hints: Hints,
     gathered: &mut Gathered<'_>,
 ) -> Result<(), ImportError> {
     let enclosure = layers.enclosure();
-    let explain = |error| match enclosure {
-        Some(enclosure) => enclosure.explain(error),
-        None => error,
+    let explain = |error| match (enclosure, &error) {
+        // What the other tool wrote into may look like an enclosure.
+        (None, _) | (_, ImportError::OtherTool { .. }) => error,
+        (Some(enclosure), _) => enclosure.explain(error),
     };
-    let Some(unwrapped) = wrapped::unwrap(log, &layers, &signs, &hints)? else {
-        return read_below(log, &layers, &signs, hints, gathered).map_err(explain);
+    let Some(unwrapped) = wrapped::unwrap(log, layers, signs, &hints)? else {
+        return read_below(log, layers, signs, hints, gathered).map_err(explain);
     };
     gathered.warn(format!(
         "{}: {} seems to have wrapped its lines at {} columns; they were joined",
@@ -304,6 +305,7 @@ fn read_below(
     let mut lines = layers.open(log)?;
     let mut readers = shares.readers(&file, &hints)?;
     let mut tests = TestsOfLog::new(gathered, layers.enclosure());
+    tests.is_of_look_alike = signs.are_of_look_alike();
     while let Some(line) = lines.next()? {
         readers.take(&line, &mut |test| tests.add(test));
         if tests.gathered.is_over() {
@@ -327,6 +329,10 @@ struct TestsOfLog<'a, 'g> {
     /// What to say of those that are left out.
     left_out: Warnings,
     has_others: bool,
+    /// What seems to be a damaged test is of another tool, unless others are whole.
+    is_of_look_alike: bool,
+    /// The first such test.
+    look_alike: Option<ImportError>,
 }
 
 impl<'a, 'g> TestsOfLog<'a, 'g> {
@@ -337,6 +343,8 @@ impl<'a, 'g> TestsOfLog<'a, 'g> {
             failed: None,
             left_out: Warnings::default(),
             has_others: false,
+            is_of_look_alike: false,
+            look_alike: None,
         }
     }
 
@@ -350,6 +358,10 @@ impl<'a, 'g> TestsOfLog<'a, 'g> {
                     reason,
                     has_failed: true,
                 });
+            }
+            ParsedTest::Refused(error) if self.is_of_look_alike && !self.has_others => {
+                self.look_alike.get_or_insert(error);
+                return;
             }
             ParsedTest::Refused(error) => self.gathered.refuse(match self.enclosure {
                 Some(enclosure) => enclosure.explain(error),
@@ -384,6 +396,9 @@ impl<'a, 'g> TestsOfLog<'a, 'g> {
             Some(failed) if !self.has_others => Err(failed),
             None if !self.has_others => Err(signs.no_test()),
             _ => {
+                if let Some(error) = self.look_alike {
+                    self.gathered.refuse(error);
+                }
                 self.gathered.warn_all(self.left_out);
                 Ok(())
             }

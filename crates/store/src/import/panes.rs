@@ -8,6 +8,9 @@ use super::{ImportError, Result, Source};
 /// Longer than anything that is copied from a terminal.
 const MAX_LINES: usize = 10_000;
 
+/// The log of a pane: its name and its text.
+type Pane = (String, Vec<u8>);
+
 /// A line as far as bars matter.
 struct Row {
     number: usize,
@@ -44,7 +47,7 @@ impl Row {
 
 /// The logs of the panes in `log` that are a tool's, in files of the same line numbers; `None` if it has no panes. An error
 /// if lines of two tools are side by side and cannot be told apart.
-pub(super) fn split(log: &dyn Source) -> Result<Option<Vec<(String, Vec<u8>)>>> {
+pub(super) fn split(log: &dyn Source) -> Result<Option<Vec<Pane>>> {
     let Some(rows) = rows(log)? else {
         return Ok(None);
     };
@@ -109,7 +112,7 @@ fn signs<'a>(file: &str, lines: impl IntoIterator<Item = &'a str>) -> Signs {
 }
 
 /// The panes between these bars that are a tool's log.
-fn panes(file: &str, rows: &[Row], bars: &[usize]) -> Option<Vec<(String, Vec<u8>)>> {
+fn panes(file: &str, rows: &[Row], bars: &[usize]) -> Option<Vec<Pane>> {
     let mut texts = vec![String::new(); bars.len() + 1];
     let mut at = 0;
     for row in rows {

@@ -376,6 +376,31 @@ fn a_log_in_the_words_of_another_tool_is_called_by_its_name() {
 }
 
 #[test]
+fn what_looks_like_another_tool_s_test_is_called_by_its_own_name() {
+    let ethr = "Ethr: Comprehensive Network Performance Measurement Tool (Version: v1.0.0)\n\
+        [  6] local 192.0.2.2 port 38170 connected to 192.0.2.1 port 8888\n\
+        [ ID]   Protocol    Interval      Bits/s\n\
+        [  6]     TCP      000-001 sec     9.31G\n";
+    let xml = "<ntttcps computername=\"vm1\" version=\"NTTTCP for Linux 1.4.0\">\n\
+        \t<throughput metric=\"mbps\">9395.2</throughput>\n</ntttcps>\n";
+    let pktgen = "\\ Ports 0-1 of 2   <Main Page>  Copyright(c) <2010-2023>\n\
+        \x20 Flags:Port        : -------Single      :0\nPktgen:/>\n";
+    for (log, tool) in [(ethr, "Ethr"), (xml, "with `-x`"), (pktgen, "Pktgen")] {
+        let error = import(&[("log".to_owned(), log.as_bytes().to_vec())]).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.contains(tool) && error.contains("--csv") && !error.contains("HTML"),
+            "{error}"
+        );
+    }
+    // A test of a tool that is read is not hidden by what follows it.
+    let (_, test) = read("formats/iperf3-3.12-nat-udp.client.txt");
+    let log = [&test[..], ethr.as_bytes()].concat();
+    let error = import(&[("log".to_owned(), log)]).unwrap_err();
+    assert!(!error.to_string().contains("Ethr"), "{error}");
+}
+
+#[test]
 fn netperf_without_banner_is_known_by_its_command_line() {
     let runs = import(&[read("formats/netperf-bare.txt")]).unwrap().runs;
     let trials: Vec<_> = runs.iter().flat_map(|run| &run.trials).collect();

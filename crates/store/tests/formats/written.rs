@@ -45,9 +45,8 @@ pub(crate) fn folded(text: &str) -> String {
 
 /// A block of the lines as they are.
 pub(crate) fn literal(text: &str) -> String {
-    let lines = text.trim_end().lines();
-    let lines: String = lines.map(|line| format!("\n    {line}")).collect();
-    format!("- hosts: lab\n  stdout: |2{lines}\n  rc: 0\n")
+    let lines = text.trim_end().replace('\n', "\n    ");
+    format!("- hosts: lab\n  stdout: |2\n    {lines}\n  rc: 0\n")
 }
 
 /// One text in quotes, with its line ends as escape sequences.

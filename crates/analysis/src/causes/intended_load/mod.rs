@@ -116,15 +116,15 @@ pub(crate) fn but_for_few(trial: &Trial, probe: String) -> Verdict {
     const NAME: &str = "none: the path carried the intended load but for few packets";
     let loss = trial.loss_ratio().unwrap_or_default();
     let intended = trial.intended_load.unwrap_or_default();
-    let lost = trial.packets().and_then(|packets| packets.lost);
-    let lost = words::count(lost.unwrap_or_default().get());
+    let missing = trial.packets().and_then(|packets| packets.lost);
+    let missing = words::count(missing.unwrap_or_default().get());
     let places = trial
         .ledger()
         .iter()
         .filter(|entry| entry.packets.get() > 0);
     let places = places.map(|entry| {
         format!(
-            "{} of {lost} lost packets: {} ({}).",
+            "{} of {missing} lost packets: {} ({}).",
             words::count(entry.packets.get()),
             entry.place.as_str(),
             entry.source

@@ -9,7 +9,7 @@
 
 use super::{Decoder, Enclosure, Output};
 
-const WHAT: &str = "a table of comma-separated values";
+const WHAT: &str = "a table of comma-separated values (`import --csv` reads tables of results)";
 const COMMAND: &str = "python3 -c 'import csv,sys; [print(max(r, key=len)) for r in csv.reader(sys.stdin) if r]' < FILE > log.txt";
 
 const fn column<const AT: usize>() -> Enclosure {
