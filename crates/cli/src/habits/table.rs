@@ -189,14 +189,7 @@ pub(super) static ALL: &[Habit] = &[
         true,
         Missing("lower the route's MTU: `ip route change … mtu …`"),
     ),
-    habit(
-        Some('N'),
-        &["no-delay"],
-        false,
-        Missing(
-            "writes of the usual 128 KiB are not held back; a stock client's `-N` is understood by `serve`",
-        ),
-    ),
+    habit(Some('N'), &["no-delay"], false, Is("--no-delay")),
     habit(
         Some('S'),
         &["tos", "dscp"],

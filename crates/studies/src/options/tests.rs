@@ -125,7 +125,7 @@ fn connections_are_many_at_once_on_few_threads() {
         (&[("open", "9"), ("streams", "2")], "--streams"),
         (
             &[("connections", "true"), ("threads", "3"), ("streams", "2")],
-            "--streams",
+            "--threads",
         ),
         (&[("open", "100001")], "100000"),
     ] {
