@@ -148,8 +148,8 @@ pub struct NextProbe {
     pub test: TestSpec,
 }
 
-/// The probe that best tells apart what may limit `run`, in at most `left`; `None` when one suspect is left, when no
-/// probe says more, or where none can be made.
+/// The probe that best tells apart what may limit `run`, in at most `left`; `None` when one suspect is left or nothing limits,
+/// when no probe says more, or where none can be made.
 ///
 /// `refused` are changes that could not be made here.
 pub fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
@@ -159,6 +159,9 @@ pub fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextP
 /// [`next_probe`] with these counts of composed scenes in place of the built-in ones.
 fn next_by(counts: &Counts, run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
     let limited = limited(run)?;
+    if carried_load::conclude(run, limited, &[]).is_some() {
+        return None;
+    }
     let suspects = conclusion::weigh(run, limited, counts);
     let mut open = open_probes(run, limited, refused);
     open.retain(|(probe, _)| probe.cost() <= left);

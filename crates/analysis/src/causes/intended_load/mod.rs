@@ -12,7 +12,7 @@ use linerate_model::{BitRate, PacketCount, Ratio};
 pub(crate) static CAUSE: Cause = Cause {
     id: "intended-load",
     name: "none: the path carried the whole intended load",
-    summary: "Nothing saturated: every intended load was offered and arrived without loss.",
+    summary: "Every intended load arrived with no loss, or next to none below a probe that carried more.",
     needs: &[Need::IntendedLoad, Need::OfferedLoad, Need::ReceivedRate],
     explains_shortage: true,
     is_whole_story: true,

@@ -1,6 +1,6 @@
 //! A load that was carried but for a few packets, below a probe that carried more.
 
-use super::{datagrams, run, trial};
+use super::{BUDGET, datagrams, next_probe, run, trial};
 use crate::diagnose;
 use linerate_model::BitRate;
 use linerate_model::run::{Confidence, Probe as Made, Run, Verdict};
@@ -36,7 +36,9 @@ fn verdict(run: &Run) -> Verdict {
 
 #[test]
 fn a_few_lost_packets_limit_nothing_where_a_probe_carried_more() {
-    let said = verdict(&paced(94.0, 40, vec![datagrams(140.9, &lost(60))]));
+    let run = paced(94.0, 40, vec![datagrams(140.9, &lost(60))]);
+    assert_eq!(next_probe(&run, BUDGET, &[]), None);
+    let said = verdict(&run);
     assert!(said.limit.is_none(), "{said:?}");
     assert_eq!(said.confidence, Confidence::Supported);
     assert!(
