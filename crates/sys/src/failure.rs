@@ -34,6 +34,13 @@ pub enum FailureClass {
     WouldBlock,
 }
 
+impl FailureClass {
+    /// Whether it says something of this socket and its peer's port alone, and nothing of the host or the path.
+    pub const fn is_of_one_socket(self) -> bool {
+        matches!(self, Self::Impossible | Self::Other | Self::PeerGone)
+    }
+}
+
 impl Failure {
     /// The failure of `operation` with `errno`.
     pub(crate) const fn new(operation: &'static str, errno: Errno) -> Self {

@@ -220,12 +220,14 @@ impl DatagramPath for TurnsPath {
     }
 
     fn send_empty(&mut self) -> Result<(), Failure> {
-        if let Ends::Own { sockets, .. } = &self.ends {
-            for socket in sockets {
-                tcp::send(socket, &[], Blocking::No)?;
-            }
-        }
-        Ok(())
+        let Ends::Own { sockets, .. } = &self.ends else {
+            return Ok(());
+        };
+        // One that fails keeps no other's way from being kept open.
+        let sent = sockets
+            .iter()
+            .map(|socket| tcp::send(socket, &[], Blocking::No));
+        sent.fold(Ok(()), |all, one| all.and(one.map(drop)))
     }
 
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
@@ -333,6 +335,26 @@ mod tests {
     use super::*;
     use linerate_model::MonoInstant;
     use linerate_peers::{Batch, Part, SendTime, native};
+
+    #[test]
+    fn a_socket_that_fails_keeps_no_other_from_being_kept_open() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let [alone, connected] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        connected.connect(server.local_addr().unwrap()).unwrap();
+        let setup = TurnsSetup {
+            format: Arc::new(native::Streams { token: 3 }),
+            first: 0,
+            side: Side::Receiver,
+            payload: 64,
+            batch: 1,
+            wait: WaitMode::Block,
+        };
+        let mut path = TurnsPath::new(TurnSockets::Own(vec![alone, connected]), setup).unwrap();
+        assert_eq!(path.send_empty().unwrap_err().name(), "EDESTADDRREQ");
+        let patience = Some(Duration::from_secs(10));
+        server.set_read_timeout(patience).unwrap();
+        assert_eq!(server.recv(&mut [0; 9]).unwrap(), 0);
+    }
 
     #[test]
     fn what_keeps_the_ways_of_clients_open_fills_no_queue_of_the_sender() {

@@ -152,6 +152,10 @@ impl Receiver {
     fn idle(&mut self, failure: Failure, now: MonoInstant) -> Step {
         match failure.class() {
             FailureClass::WouldBlock | FailureClass::Interrupted => {}
+            // One of many sockets, of which the others go on.
+            class if class.is_of_one_socket() && self.path.sockets() > 1 => {
+                self.failures.note(failure);
+            }
             _ => match self.failures.step(failure, now) {
                 Step::Again => {}
                 step => return step,
@@ -434,6 +438,7 @@ impl Work for Receiver {
         let step = match received {
             Ok(arrivals) => {
                 self.last = now;
+                self.failures.success();
                 let came = arrivals.came.unwrap_or(now);
                 let drops = arrivals.overflows.map(u64::from);
                 if self.counts.take(arrivals, came) == Batch::FirstCounted

@@ -235,10 +235,7 @@ impl Sender {
     /// Gives up the turn of a stream whose own socket takes nothing, such as behind a packet filter, for the streams after
     /// it; `false` if nothing is sent of any, or what failed is not one stream's.
     fn passes_over(&mut self, failure: Failure, now: MonoInstant) -> bool {
-        let is_of_one = matches!(
-            failure.class(),
-            FailureClass::Impossible | FailureClass::Other | FailureClass::PeerGone
-        );
+        let is_of_one = failure.class().is_of_one_socket();
         let streams = self.plan.in_turns.as_ref().filter(|_| is_of_one);
         let Some(streams) = streams.map(ExactSizeIterator::len) else {
             return false;

@@ -32,6 +32,10 @@ fn at(millis: u64) -> MonoInstant {
 struct Script {
     /// Outcomes of sends; when empty, all is accepted.
     sends: VecDeque<Result<usize, Failure>>,
+    /// Failures of receiving calls, which come before the arrivals.
+    failures: VecDeque<Failure>,
+    /// Sockets beside the first.
+    other_sockets: usize,
     /// Batches to receive, with the overflow count that came with each.
     arrivals: VecDeque<(Vec<Header>, Option<u32>)>,
     sent: Vec<Header>,
@@ -98,6 +102,9 @@ impl DatagramPath for ScriptedPath {
 
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
         let mut script = self.script.0.lock().unwrap();
+        if let Some(failure) = script.failures.pop_front() {
+            return Err(failure);
+        }
         let (headers, overflows) = script
             .arrivals
             .pop_front()
@@ -140,6 +147,10 @@ impl DatagramPath for ScriptedPath {
 
     fn buffers(&self) -> Buffers {
         Buffers::default()
+    }
+
+    fn sockets(&self) -> usize {
+        1 + self.script.0.lock().unwrap().other_sockets
     }
 }
 
@@ -309,6 +320,35 @@ fn a_stream_whose_socket_fails_does_not_hold_up_the_others() {
     assert_eq!(report.packets, PacketCount::new(67));
     assert_eq!(report.work.refused(), Some(PacketCount::new(33)));
     assert_eq!(report.errors[0].count, 33);
+}
+
+/// Answers that a port of the server's is closed end a receiver with one socket, and not one with many.
+#[test]
+fn a_stream_whose_way_is_kept_open_in_vain_does_not_end_the_others() {
+    let is_over = |other_sockets| {
+        let mut bench = Bench::new(Side::Receiver, |_| {});
+        {
+            let mut script = bench.script.0.lock().unwrap();
+            script.failures = [Failure::peer_gone("recvmmsg"); 20].into();
+            script.other_sockets = other_sockets;
+        }
+        (0..20).any(|number| matches!(bench.turn(at(number * 100)), Step::Done))
+    };
+    assert!(is_over(0));
+    assert!(!is_over(1));
+}
+
+/// A router says twice that there is no way, and between that traffic arrives.
+#[test]
+fn outages_that_pass_end_no_receiver() {
+    let mut bench = Bench::new(Side::Receiver, |_| {});
+    for number in 0..4 {
+        bench.arrive(at(3000 * number), &[(7, Kind::Counted, number)], None);
+        let lost = Failure::unreachable("recvmmsg");
+        bench.script.0.lock().unwrap().failures.push_back(lost);
+        let step = bench.turn(at(3000 * number + 1));
+        assert!(!matches!(step, Step::Done), "{number}");
+    }
 }
 
 /// Where none of the streams that take turns gets anything through, it is the host that has no way.
