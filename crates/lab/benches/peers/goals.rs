@@ -190,7 +190,8 @@ pub(crate) const OWN: &str = "linerate";
 pub(crate) const SPINNING: &str = "linerate --wait spin";
 /// linerate with `--datapath af-xdp` at both ends, spinning.
 pub(crate) const PAST_THE_STACK: &str = "linerate af-xdp";
-/// linerate with `--datapath sockets,zerocopy=true`.
+/// linerate with `--datapath sockets,zerocopy=true --no-delay`: what Nagle's algorithm holds back, the kernel cuts out of what
+/// goes, which costs more than copying.
 pub(crate) const ZERO_COPY: &str = "linerate zerocopy";
 /// A short test that observes nothing (`--observe none`).
 pub(crate) const BLIND: &str = "linerate --observe none";
@@ -202,7 +203,7 @@ pub(crate) const FLOOR: &str = "bare C loop";
 pub(crate) const FLOOR_ZERO_COPY: &str = "bare C loop, MSG_ZEROCOPY";
 /// What most users compare with.
 pub(crate) const IPERF3: &str = "iperf3";
-/// The same with `--zerocopy`: `sendfile`.
+/// The same with `--zerocopy --no-delay`: `sendfile`.
 pub(crate) const IPERF3_ZERO_COPY: &str = "iperf3 --zerocopy";
 /// Solarflare's, which no distribution has.
 pub(crate) const SFNT: &str = "sfnt-pingpong";

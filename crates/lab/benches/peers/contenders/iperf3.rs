@@ -12,7 +12,7 @@ use std::process::Command;
 /// The installed one, or another.
 pub(crate) struct Iperf3 {
     pub(crate) program: PathBuf,
-    /// With `--zerocopy`, for one TCP stream.
+    /// With `--zerocopy --no-delay`, for one TCP stream.
     pub(crate) is_zero_copy: bool,
 }
 
@@ -56,7 +56,7 @@ impl Contender for Iperf3 {
         client.push(lengths.seconds());
         client.extend(traffic(activity));
         if self.is_zero_copy {
-            client.push("--zerocopy".to_owned());
+            client.extend(words(&["--zerocopy", "--no-delay"]));
         }
         let client = lab.client(&self.program, &client, lengths.test)?;
         let server = server.finish(lengths.test).context("server")?;

@@ -28,7 +28,7 @@ pub(crate) enum Variant {
     Plain,
     /// With `--wait spin`: for pacing.
     Spinning,
-    /// With `--datapath sockets,zerocopy=true`: a TCP stream without copying at its sender.
+    /// With `--datapath sockets,zerocopy=true --no-delay`: a TCP stream without copying at its sender.
     ZeroCopy,
 }
 
@@ -114,7 +114,9 @@ impl Linerate {
         client.extend(words(&["-t", &seconds, "--cpu", &lab.pinning()]));
         match self.variant {
             Variant::Spinning => client.extend(words(&["--wait", "spin"])),
-            Variant::ZeroCopy => client.extend(words(&["--datapath", "sockets,zerocopy=true"])),
+            Variant::ZeroCopy => {
+                client.extend(words(&["--datapath", "sockets,zerocopy=true", "--no-delay"]));
+            }
             Variant::PastTheStack | Variant::Plain => {}
         }
         client.extend(words(&["--json", "--no-store", "--quiet"]));
