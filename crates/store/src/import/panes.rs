@@ -8,6 +8,9 @@ use super::{ImportError, Result, Source};
 /// Longer than anything that is copied from a terminal.
 const MAX_LINES: usize = 10_000;
 
+/// Wider than any terminal.
+const MAX_COLUMNS: usize = 1024;
+
 /// The log of a pane: its name and its text.
 type Pane = (String, Vec<u8>);
 
@@ -89,17 +92,18 @@ pub(super) fn split(log: &dyn Source) -> Result<Option<Vec<Pane>>> {
     Ok(panes(&log.name(), &rows, &bars))
 }
 
-/// The lines of a log; `None` if they are more than anybody copies.
+/// The lines of a log; `None` if they are more, or wider, than anybody copies.
 fn rows(log: &dyn Source) -> Result<Option<Vec<Row>>> {
     let mut lines = Lines::open(log)?;
     let mut rows = Vec::new();
     while let Some(line) = lines.next()? {
-        if line.number > MAX_LINES || line.is_rest {
+        let text: Vec<char> = line.text.chars().collect();
+        if line.number > MAX_LINES || line.is_rest || text.len() > MAX_COLUMNS {
             return Ok(None);
         }
         rows.push(Row {
             number: line.number,
-            text: line.text.chars().collect(),
+            text,
         });
     }
     Ok(Some(rows))
@@ -126,10 +130,18 @@ fn panes(file: &str, rows: &[Row], bars: &[usize]) -> Option<Vec<Pane>> {
             }
         }
     }
+    let is_frame = texts.iter().filter(|text| !text.trim().is_empty()).count() == 1;
+    let name = |pane: u32| {
+        if is_frame {
+            file.to_owned()
+        } else {
+            format!("{file} (pane {pane})")
+        }
+    };
     let all = (1..).zip(texts);
     let logs = all.filter(|(_, text)| signs(file, text.lines()).format().is_ok());
     let logs: Vec<_> = logs
-        .map(|(pane, text)| (format!("{file} (pane {pane})"), (text + "\n").into_bytes()))
+        .map(|(pane, text)| (name(pane), (text + "\n").into_bytes()))
         .collect();
     (!logs.is_empty()).then_some(logs)
 }
@@ -172,7 +184,7 @@ mod tests {
         let [(name, text)] = &read(text).unwrap().unwrap()[..] else {
             panic!("several");
         };
-        assert_eq!((&**name, &**text), ("log (pane 2)", "\n iperf Done.\n\n"));
+        assert_eq!((&**name, &**text), ("log", "\n iperf Done.\n\n"));
     }
 
     #[test]

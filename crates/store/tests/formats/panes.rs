@@ -25,8 +25,9 @@ fn beside(left: &str, right: &str) -> String {
 fn panes_side_by_side_are_read_as_the_logs_that_they_are() {
     let texts = all().into_iter().filter_map(|(name, bytes)| {
         let text = String::from_utf8(bytes).ok()?;
-        // Documents of JSON have tabs, of which a terminal makes blanks.
-        let is_shown = !text.contains(['\t', '\r', '\u{1b}']);
+        // Documents of JSON have tabs, of which a terminal makes blanks; no terminal is as wide as two long lines.
+        let is_narrow = text.lines().all(|line| line.len() < 500);
+        let is_shown = is_narrow && !text.contains(['\t', '\r', '\u{1b}']);
         is_shown.then_some((name, text))
     });
     let texts: Vec<_> = texts.collect();

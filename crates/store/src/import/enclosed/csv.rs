@@ -1,7 +1,7 @@
 //! Lines in a column of a table of comma-separated values, as spreadsheets and logging services export them: a line in
 //! each row, or all of them in one cell.
 //!
-//! Which column it is, the one of which most looks like a log tells. A table without quotes needs none of this: what stands
+//! Which column it is, the one of which most looks like a log tells. All rows have as many cells. A table without quotes needs none of this: what stands
 //! before a line is a logger's prefix.
 //!
 //! # References
@@ -75,10 +75,17 @@ enum Cell {
     AfterQuote,
 }
 
+/// Most rows before the first that has a quote.
+const MAX_WAITING: usize = 100;
+
 #[derive(Default)]
 struct Column<const AT: usize> {
     separator: Option<char>,
-    /// Of the row that is open.
+    /// Rows before the first that has a quote, with their numbers.
+    waiting: Vec<(usize, String)>,
+    /// Cells of every row.
+    cells: Option<usize>,
+    /// The cell that is open, of those of its row.
     at: usize,
     cell: Cell,
     has_fault: bool,
@@ -119,13 +126,9 @@ impl<const AT: usize> Column<AT> {
     }
 }
 
-impl<const AT: usize> Decoder for Column<AT> {
-    fn take(&mut self, piece: &str, has_end: bool, output: &mut Output) {
-        // Headings may have no quotes.
-        self.separator = self.separator.or_else(|| separator(piece));
-        if let Some(separator) = self.separator {
-            piece.chars().for_each(|c| self.take(c, separator, output));
-        }
+impl<const AT: usize> Column<AT> {
+    fn line(&mut self, piece: &str, separator: char, has_end: bool, output: &mut Output) {
+        piece.chars().for_each(|c| self.take(c, separator, output));
         if !has_end {
             return;
         }
@@ -136,11 +139,33 @@ impl<const AT: usize> Decoder for Column<AT> {
             }
             return;
         }
+        let is_blank = self.at == 0 && self.cell == Cell::Empty;
+        let cells = self.at + 1;
         (self.at, self.cell) = (0, Cell::Empty);
-        // The text in one cell may have had the last line end itself.
-        if !output.is_blank() || self.separator.is_some() {
-            output.end_line();
+        if !is_blank {
+            self.has_fault |= *self.cells.get_or_insert(cells) != cells;
         }
+        output.end_line();
+    }
+}
+
+impl<const AT: usize> Decoder for Column<AT> {
+    fn take(&mut self, piece: &str, has_end: bool, output: &mut Output) {
+        self.separator = self.separator.or_else(|| separator(piece));
+        let Some(separator) = self.separator else {
+            self.has_fault |= !has_end || self.waiting.len() >= MAX_WAITING;
+            if !self.has_fault {
+                self.waiting.push((output.number, piece.to_owned()));
+            }
+            return;
+        };
+        let number = output.number;
+        for (before, row) in std::mem::take(&mut self.waiting) {
+            output.number = before;
+            self.line(&row, separator, true, output);
+        }
+        output.number = number;
+        self.line(piece, separator, has_end, output);
     }
 
     fn finish(&mut self, _output: &mut Output) -> bool {
@@ -159,7 +184,7 @@ mod tests {
             "time,line,host\n1,\"[  5] a, b\",h\n2,Done.,h\n3,,h\n4,\"it says \"\"x\"\"\",h\n";
         assert_eq!(
             decoded(&COLUMNS[1], text).unwrap(),
-            ["[  5] a, b", "Done.", "", "it says \"x\""]
+            ["line", "[  5] a, b", "Done.", "", "it says \"x\""]
         );
         let cell = "\"id\";\"output\"\n\"1\";\"one\n two\n\"\n";
         assert_eq!(
@@ -171,8 +196,16 @@ mod tests {
 
     #[test]
     fn what_is_not_whole_is_refuted() {
-        for text in ["1,\"a\n2,\"b\"\n", "1,\"a\n", "1,\"a\"b\n", "plain, text\n"] {
+        for text in [
+            "1,\"a\n2,\"b\"\n",
+            "1,\"a\n",
+            "1,\"a\"b\n",
+            "plain, text\n",
+            "Connecting to host a, port 5201\n\"it is quoted\"\n",
+            "1,\"a\"\n2,\"b\",c\n",
+        ] {
             assert_eq!(decoded(&COLUMNS[1], text), None, "{text}");
+            assert_eq!(decoded(&COLUMNS[0], text), None, "{text}");
         }
         assert_eq!(separator("  \"socket\":\t5,"), None);
     }

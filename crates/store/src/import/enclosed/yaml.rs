@@ -140,15 +140,14 @@ struct Damaged;
 impl Quoted {
     /// Takes a line of it, the first one too; whether the text ends there.
     fn take(&mut self, line: &str, output: &mut Output) -> Result<bool, Damaged> {
-        let mut text = line.trim_end();
+        let mut text = line;
         if self.breaks > 0 {
-            let all = text;
-            text = all.trim_start();
+            text = line.trim_start();
             if text.is_empty() {
                 self.breaks += 1;
                 return Ok(false);
             }
-            if all.len() - text.len() <= self.parent {
+            if line.len() - text.len() <= self.parent {
                 return Err(Damaged);
             }
             match self.breaks {
@@ -224,6 +223,19 @@ struct Yaml {
 }
 
 impl Yaml {
+    /// Takes more of the line before.
+    fn rest(&mut self, piece: &str, has_end: bool, output: &mut Output) {
+        if let Some(Text::Quoted(quoted)) = &mut self.open {
+            quoted.breaks = 0;
+            self.inside(piece, output);
+            return;
+        }
+        output.push_str(piece);
+        if has_end && self.open.is_none() {
+            output.end_line();
+        }
+    }
+
     /// Takes a line of the text that is open; `false` if the text ended before it.
     fn inside(&mut self, line: &str, output: &mut Output) -> bool {
         match &mut self.open {
@@ -250,13 +262,16 @@ impl Yaml {
 
 impl Decoder for Yaml {
     fn take(&mut self, piece: &str, has_end: bool, output: &mut Output) {
-        let is_rest = std::mem::replace(&mut self.is_inside_line, !has_end);
-        // No program breaks its lines at this length but by a fault.
-        self.has_fault |= is_rest && self.open.is_some();
-        if self.has_fault || self.inside(piece, output) {
+        // Blanks before a line end are no part of a text.
+        let line = if has_end { piece.trim_end() } else { piece };
+        if std::mem::replace(&mut self.is_inside_line, !has_end) {
+            self.rest(line, has_end, output);
             return;
         }
-        if let Some((text, rest)) = opened(piece) {
+        if self.inside(line, output) {
+            return;
+        }
+        if let Some((text, rest)) = opened(line) {
             let is_quoted = matches!(text, Text::Quoted(_));
             self.open = Some(text);
             if is_quoted {
@@ -308,6 +323,8 @@ mod tests {
 
     #[test]
     fn quoted_texts_are_unfolded() {
+        let long = "x ".repeat(40_000);
+        assert_eq!(lines(&format!("out: '{long}|'\n")).concat(), long + "|");
         let text = "stdout: \"one\\n[  5] a\\\n  \\  b\n  c\\n\\x41\\u00b5\\\"\\n\"\nrc: 0\n";
         assert_eq!(lines(text), ["one", "[  5] a  b c", "A\u{b5}\"", "rc: 0"]);
         let text = "- plain\n- '[  5] it''s\n  long'\n- ''\n- 'a\n\n  b'\n- - - -\n";
