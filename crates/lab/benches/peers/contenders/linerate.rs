@@ -115,7 +115,11 @@ impl Linerate {
         match self.variant {
             Variant::Spinning => client.extend(words(&["--wait", "spin"])),
             Variant::ZeroCopy => {
-                client.extend(words(&["--datapath", "sockets,zerocopy=true", "--no-delay"]));
+                client.extend(words(&[
+                    "--datapath",
+                    "sockets,zerocopy=true",
+                    "--no-delay",
+                ]));
             }
             Variant::PastTheStack | Variant::Plain => {}
         }
