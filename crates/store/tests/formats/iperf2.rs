@@ -230,3 +230,21 @@ fn a_log_that_may_be_cut_after_its_first_interval_says_so() {
         assert_eq!(one_line(figures).trials[0].reasons, Vec::<String>::new());
     }
 }
+
+#[test]
+fn a_line_on_bounce_back_below_another_test_s_figures_takes_none_of_them() {
+    let (name, log) = read("transcripts/iperf2-versions.txt");
+    let log = String::from_utf8(log).unwrap();
+    let mut lines: Vec<_> = log.lines().collect();
+    let at = lines
+        .iter()
+        .position(|line| line.starts_with("Bounceback test "));
+    let at = at.unwrap();
+    lines.swap(at - 1, at);
+    let imported = import(&[(name, lines.join("\n").into_bytes())]).unwrap();
+    let is_said = imported
+        .refused
+        .iter()
+        .any(|error| error.to_string().contains("bounce-back"));
+    assert!(is_said, "{:?}", imported.refused);
+}

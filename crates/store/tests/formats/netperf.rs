@@ -325,3 +325,20 @@ fn a_table_that_is_not_whole_is_refused_with_what_is_missing() {
         "{udp}"
     );
 }
+
+#[test]
+fn a_row_of_headings_that_is_cut_gives_no_figures() {
+    let (name, log) = read("transcripts/netperf-options.txt");
+    let log = String::from_utf8(log).unwrap();
+    let headings = log.lines().find(|line| line.ends_with("Command Line"));
+    let headings = headings.unwrap();
+    for kept in [headings.len() / 2, headings.len() * 3 / 4] {
+        let cut = log.replace(headings, &headings[..kept]);
+        let imported = import(&[(name.clone(), cut.into_bytes())]).unwrap();
+        let [error] = &imported.refused[..] else {
+            panic!("{:?}", imported.refused);
+        };
+        let error = error.to_string();
+        assert!(error.contains("as many figures as headings"), "{error}");
+    }
+}

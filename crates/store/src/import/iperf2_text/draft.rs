@@ -486,6 +486,10 @@ impl reader::Draft for Draft {
                 self.reverse.extend(reverse.map(|(tag, _)| tag));
                 self.has_failed |= line.contains(" failed: ") || line.starts_with("ERROR");
                 if line.contains("Bounceback test ") {
+                    // Below another test's figures it is of one whose own first line is not above it.
+                    if self.bounce.is_none() && !self.rows.is_empty() {
+                        return Err("“Client connecting” above the line on bounce-back".into());
+                    }
                     self.bounce.get_or_insert_default();
                 }
                 // A receiver's columns say nothing of TCP's state.

@@ -114,8 +114,9 @@ impl Keys {
                 if !headings.iter().any(|heading| key(heading).is_some()) {
                     return Ok(false);
                 }
-                // The last value may be a command line, with commas of its own.
-                if headings.len() > values.len() {
+                // Only a command line, the last of all, has commas of its own.
+                let is_split = headings.last().is_some_and(|last| last == "Command Line");
+                if headings.len() > values.len() || headings.len() < values.len() && !is_split {
                     return Err("as many figures as headings");
                 }
                 headings.into_iter().zip(values).collect()
