@@ -227,8 +227,15 @@ impl Serving {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Asks it to end, and waits.
+    /// Asks it to end once it listens to that, and waits.
     pub(crate) fn stop(mut self) -> Option<i32> {
+        let status = format!("/proc/{}/status", self.child.id());
+        await_that("a handler of SIGTERM", || {
+            let status = fs::read_to_string(&status).unwrap();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+            caught.is_some_and(|mask| mask & 1 << (Signal::TERM.as_raw() - 1) != 0)
+        });
         self.signal(Signal::TERM);
         self.child.wait().unwrap().code()
     }
