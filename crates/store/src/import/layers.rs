@@ -11,6 +11,9 @@ pub(super) const fn is_bar(c: char) -> bool {
     matches!(c, '│' | '┃' | '║')
 }
 
+/// First lines that are looked at for the words of other tools: there are many, and a long log is whose it began as.
+const NAMED_LINES: usize = 1000;
+
 /// Most layers of a log: an annotation of a CI system that has a log of a container that has a result.
 const MAX_LAYERS: usize = 4;
 
@@ -222,6 +225,8 @@ pub(super) struct Signs {
     widest: usize,
     /// A tool that is not read, but in whose words it is.
     other_tool: Option<&'static str>,
+    /// Lines that are still looked at for that.
+    left_to_name: usize,
     /// No line before the first in its words had a sign of a format.
     is_other_first: bool,
     /// A line has a bar that may stand between two panes of a terminal.
@@ -236,6 +241,7 @@ impl Signs {
             first: String::new(),
             widest: 0,
             other_tool: None,
+            left_to_name: NAMED_LINES,
             is_other_first: false,
             has_bars: false,
         }
@@ -251,7 +257,8 @@ impl Signs {
             self.widest = self.widest.max(length);
         }
         self.has_bars |= text.contains(is_bar);
-        if self.other_tool.is_none() {
+        if self.other_tool.is_none() && self.left_to_name > 0 {
+            self.left_to_name -= 1;
             self.other_tool = other_tools::name(text);
             self.is_other_first = self.most() == 0;
         }

@@ -37,17 +37,14 @@ const SEPARATORS: [char; 3] = [',', ';', '\t'];
 
 /// What stands between the cells of a row, beside the first quote that it has.
 fn separator(line: &str) -> Option<char> {
+    let (before, cell) = line.split_once('"')?;
     // JSON has quotes beside commas, too; in a cell they are doubled.
     if line.contains("\":") && !line.contains("\"\"") {
         return None;
     }
-    let Some(cell) = line.strip_prefix('"') else {
-        let (before, _) = line.split_once('"')?;
-        return before
-            .chars()
-            .next_back()
-            .filter(|c| SEPARATORS.contains(c));
-    };
+    if let Some(c) = before.chars().next_back() {
+        return SEPARATORS.contains(&c).then_some(c);
+    }
     let mut rest = cell.chars();
     while let Some(c) = rest.next() {
         if c == '"' && !rest.as_str().starts_with('"') {
