@@ -146,11 +146,12 @@ pub(crate) fn a_soak_tells_what_is_lost_and_when() {
     );
 }
 
-/// Measures with the method `reset` alone, after a short search.
+/// Measures with the method `reset` alone, after a short search for any load that is mostly forwarded: a busy machine loses
+/// frames of its own.
 fn reset(options: &[(&str, &str)]) -> Run {
     const METHOD: [(&str, &str); 5] = [
         ("method", "reset"),
-        ("loss-goal", "1%"),
+        ("loss-goal", "10%"),
         ("budget", "5s"),
         ("delay-load", ""),
         ("diagnose", "0s"),
