@@ -3,6 +3,16 @@
 use std::ops::{Deref, DerefMut};
 use std::process::Child;
 
+/// Whether a process has a handler of the signal of this number: one that has just begun is ended by it without.
+pub fn handles(pid: u32, signal: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigCgt:\t"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    caught.is_some_and(|mask| mask & 1 << (signal - 1) != 0)
+}
+
 /// A program that is killed when the value is dropped, also by a test that fails.
 #[derive(Debug)]
 pub struct KilledChild(Child);

@@ -5,7 +5,7 @@ use crate::harness::{Ended, Place, Running, Server, fixture, good_log};
 use crate::help::commands;
 use linerate_model::Clock as _;
 use linerate_sys::clock::{MonoClock, sleep_until};
-use linerate_testkit::child::KilledChild;
+use linerate_testkit::child::{KilledChild, handles};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
@@ -172,7 +172,7 @@ impl Left {
             }
             let is_settled = match kind {
                 Kind::Prints | Kind::Ends => is_waiting(pid),
-                Kind::Measures | Kind::Serves => handles_interrupts(pid),
+                Kind::Measures | Kind::Serves => handles(pid, Signal::INT.as_raw()),
             };
             still = if is_settled { still + 1 } else { 0 };
             sleep_until(MonoClock.now().after(LOOK_INTERVAL));
@@ -213,16 +213,6 @@ fn is_waiting(pid: u32) -> bool {
         .any(|name| name == "ending\n");
     let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).unwrap_or_default();
     is_ready && stat.contains(") S ")
-}
-
-/// Whether a process has a handler of `SIGINT`.
-fn handles_interrupts(pid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let caught = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigCgt:\t"));
-    let caught = caught.and_then(|mask| u64::from_str_radix(mask, 16).ok());
-    caught.is_some_and(|mask| mask & 1 << (Signal::INT.as_raw() - 1) != 0)
 }
 
 /// What there is for a command to work on.

@@ -7,7 +7,7 @@ use linerate_model::run::{
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, Clock as _, WallTime};
 use linerate_sys::clock::{MonoClock, sleep_until};
-use linerate_testkit::child::KilledChild;
+use linerate_testkit::child::{KilledChild, handles};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -229,12 +229,8 @@ impl Serving {
 
     /// Asks it to end once it listens to that, and waits.
     pub(crate) fn stop(mut self) -> Option<i32> {
-        let status = format!("/proc/{}/status", self.child.id());
         await_that("a handler of SIGTERM", || {
-            let status = fs::read_to_string(&status).unwrap();
-            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-            let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-            caught.is_some_and(|mask| mask & 1 << (Signal::TERM.as_raw() - 1) != 0)
+            handles(self.child.id(), Signal::TERM.as_raw())
         });
         self.signal(Signal::TERM);
         self.child.wait().unwrap().code()
