@@ -42,22 +42,34 @@ pub(crate) enum Step {
     Type(String),
 }
 
+/// How far the login of this program is: a console that prints late, or a slow line, gives others between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    Untouched,
+    /// A prompt got the name.
+    Named,
+    /// And one the password.
+    Complete,
+    /// It was refused, or the console asks about a login of which no prompt got the name.
+    Over,
+}
+
 /// A login under way.
 #[derive(Debug)]
 pub(crate) struct Login<'a> {
     name: Option<&'a str>,
     password: Option<&'a str>,
+    attempt: Attempt,
+    /// Attempts that were refused.
     refusals: u32,
     logins: u32,
-    /// A prompt gets the password once for each login, and of noise on the line a login may have to be repeated: what asks
-    /// again without a login between, or without end, is no login of a board.
-    may_show: bool,
+    /// Prompts that got the password after the name: one for each attempt, and noise on the line may require another.
+    /// What asks again without a login between, or without end, is no login of a board.
     shown: u32,
-    /// Whether a probe was typed after the last name: a console that printed its prompt late takes it for a name.
+    /// Whether a probe was typed after the last name or password: a prompt that came late takes it for a name.
     has_probed: bool,
     /// Passwords of such names, none of which was given.
     passed_over: u32,
-    is_passed_over: bool,
 }
 
 impl<'a> Login<'a> {
@@ -65,21 +77,26 @@ impl<'a> Login<'a> {
         Self {
             name,
             password,
+            attempt: Attempt::Untouched,
             refusals: 0,
             logins: 0,
-            may_show: true,
             shown: 0,
             has_probed: false,
             passed_over: 0,
-            is_passed_over: false,
         }
     }
 
     /// What follows after the console has said this and is quiet.
     pub(crate) fn next(&mut self, heard: &str) -> Step {
-        let was_refused = heard.to_ascii_lowercase().contains("login incorrect");
-        let is_own_name = !std::mem::take(&mut self.is_passed_over);
-        self.refusals += u32::from(was_refused && is_own_name);
+        if heard.to_ascii_lowercase().contains("login incorrect") {
+            let is_own = match self.attempt {
+                Attempt::Complete => true,
+                Attempt::Named => !self.has_probed,
+                Attempt::Untouched | Attempt::Over => false,
+            };
+            self.refusals += u32::from(is_own);
+            self.attempt = Attempt::Over;
+        }
         if self.refusals == MAX_REFUSALS {
             return Step::Refuse("it refuses the login", "see login= and password=");
         }
@@ -94,30 +111,35 @@ impl<'a> Login<'a> {
             ),
             (Prompt::Login, Some(login)) => {
                 self.logins += 1;
-                self.has_probed = false;
-                self.may_show = self.shown < MAX_REFUSALS;
+                (self.attempt, self.has_probed) = (Attempt::Named, false);
                 Step::Type(format!("{login}\r"))
             }
-            (Prompt::Password, _)
-                if !self.may_show && self.has_probed && self.passed_over < MAX_REFUSALS =>
-            {
-                (self.has_probed, self.is_passed_over) = (false, true);
-                self.passed_over += 1;
-                Step::Type("\r".to_owned())
-            }
-            (Prompt::Password, _) if !self.may_show => {
-                Step::Refuse("it asks for the password again", "see login= and password=")
-            }
-            (Prompt::Password, _) => {
-                (self.may_show, self.shown) = (false, self.shown + 1);
-                let password = self.password.unwrap_or_default();
-                Step::Type(format!("{password}\r"))
-            }
+            (Prompt::Password, _) => self.at_password(),
             (Prompt::Other, _) => {
                 self.has_probed = true;
                 Step::Probe
             }
         }
+    }
+
+    fn at_password(&mut self) -> Step {
+        let has_shown_all = self.shown == MAX_REFUSALS;
+        self.attempt = match self.attempt {
+            Attempt::Named if !self.has_probed && !has_shown_all => {
+                self.shown += 1;
+                Attempt::Complete
+            }
+            // Some consoles ask for a password alone; others took an empty line for a name.
+            Attempt::Untouched if !self.has_probed => Attempt::Over,
+            _ if self.has_probed && self.passed_over < MAX_REFUSALS => {
+                (self.attempt, self.has_probed) = (Attempt::Over, false);
+                self.passed_over += 1;
+                return Step::Type("\r".to_owned());
+            }
+            _ => return Step::Refuse("it asks for the password again", "see login= and password="),
+        };
+        let password = self.password.unwrap_or_default();
+        Step::Type(format!("{password}\r"))
     }
 }
 
@@ -177,6 +199,26 @@ mod tests {
         }
         let refused = login.next("\r\nLogin incorrect\r\nboard login: ");
         assert!(matches!(refused, Step::Refuse("it refuses the login", _)));
+    }
+
+    /// Of a host that is too busy to pass on what its line says.
+    #[test]
+    fn a_refusal_counts_for_the_name_and_password_that_were_typed() {
+        let mut login = board();
+        let text = |text: &str| Step::Type(text.to_owned());
+        // The console takes the line that wakes it for a name, and the probe for its password.
+        assert_eq!(login.next("Debian 13\r\nboard lo"), Step::Probe);
+        let probed = "gin: echo linerate-'shell'\r\nPassword: ";
+        assert_eq!(login.next(probed), text("\r"));
+        for _ in 0..2 {
+            assert_eq!(login.next("\r\n"), Step::Probe);
+            let late = "Login incorrect\r\nboard login: echo linerate-'shell'\r\nPassword: ";
+            assert_eq!(login.next(late), text("\r"));
+        }
+        let again = "\r\nLogin incorrect\r\nboard login: ";
+        assert_eq!(login.next(again), text("root\r"));
+        assert_eq!(login.next("root\r\nPassword: "), text("secret\r"));
+        assert_eq!(login.next("Last login: yesterday\r\n# "), Step::Probe);
     }
 
     #[test]
