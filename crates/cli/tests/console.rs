@@ -81,6 +81,10 @@ impl Board {
     fn by(script: &str, faults: Faults) -> Self {
         let (near, device) = pseudo_terminal().unwrap();
         let (far, console) = pseudo_terminal().unwrap();
+        // As the kernel sets it up it answers a board that speaks before the program is there with the board's own words.
+        let mut raw = Command::new("stty");
+        raw.args(["raw", "-echo", "-F"]).arg(&device);
+        assert!(raw.status().unwrap().success());
         let open = |path| File::options().read(true).write(true).open(path).unwrap();
         let lines = [open(&device), open(&console)];
         let of_console = || Stdio::from(open(&console));
