@@ -37,6 +37,10 @@ pub(crate) struct PlaceArgs {
     /// better in the configuration or in `LINERATE_HUB_DATABASE`.
     #[arg(long, value_name = "URL")]
     database: Option<String>,
+    /// Certificates (PEM) of which one must have signed the database's, for its name. Without them a session over TCP is
+    /// encrypted if the database can, or as `?sslmode=` of the URL asks, with whatever server answers.
+    #[arg(long, value_name = "FILE")]
+    database_ca: Option<PathBuf>,
     /// Directory of the run documents: a store, as `--store` of other commands.
     #[arg(long, value_name = "DIR")]
     archive: Option<PathBuf>,
@@ -84,6 +88,7 @@ const MAX_BYTES: u64 = 16 << 20;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct File {
     database: Option<String>,
+    database_ca: Option<PathBuf>,
     archive: Option<PathBuf>,
     #[serde(default, deserialize_with = "time")]
     keep: Option<Duration>,
@@ -140,10 +145,17 @@ impl<T> RequiredOption<T> {
     }
 }
 
+/// Where the database is, and who must have signed its certificate.
+#[derive(Debug, Clone)]
+pub(crate) struct DatabaseAddress {
+    pub(crate) url: String,
+    pub(crate) authorities: Option<PathBuf>,
+}
+
 /// Places as given by the command line, the environment and the file.
 #[derive(Debug, Clone)]
 pub(crate) struct HubStorage {
-    pub(crate) database: RequiredOption<String>,
+    pub(crate) database: RequiredOption<DatabaseAddress>,
     pub(crate) archive: RequiredOption<PathBuf>,
     pub(crate) keep: Option<Duration>,
 }
@@ -151,7 +163,7 @@ pub(crate) struct HubStorage {
 /// What `serve` does.
 #[derive(Debug)]
 pub(crate) struct HubPlan {
-    pub(crate) database: String,
+    pub(crate) database: DatabaseAddress,
     pub(crate) archive: PathBuf,
     pub(crate) keep: Option<Duration>,
     pub(crate) name: String,
@@ -233,13 +245,16 @@ impl PlaceArgs {
             reason = "the environment is read by the command line"
         )]
         let variable = env::var(DATABASE_VARIABLE).ok();
+        let url = self.database.clone().or(variable);
+        let authorities = &self.database_ca.as_ref().or(file.database_ca.as_ref());
         HubStorage {
             database: RequiredOption {
-                value: self
-                    .database
-                    .clone()
-                    .or(variable)
-                    .or_else(|| file.database.clone()),
+                value: url
+                    .or_else(|| file.database.clone())
+                    .map(|url| DatabaseAddress {
+                        url,
+                        authorities: authorities.cloned(),
+                    }),
                 name: "database",
             },
             archive: RequiredOption {

@@ -1,6 +1,7 @@
 //! `archive rebuild`: all rows of runs and trials again, from the documents.
 
 use crate::archive::Archive;
+use crate::configuration::DatabaseAddress;
 use crate::database::Database;
 use crate::log::say;
 use anyhow::Result;
@@ -9,7 +10,11 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Makes all rows again from the documents in `folder`: all, or after an error none.
-pub(crate) async fn rebuild(url: &str, folder: &Path, keep: Option<Duration>) -> Result<ExitCode> {
+pub(crate) async fn rebuild(
+    address: &DatabaseAddress,
+    folder: &Path,
+    keep: Option<Duration>,
+) -> Result<ExitCode> {
     let archive = Archive::read_only(folder)?;
     if archive.runs()?.is_empty() {
         let message = format!(
@@ -18,7 +23,7 @@ pub(crate) async fn rebuild(url: &str, folder: &Path, keep: Option<Duration>) ->
         );
         return Err(Failure::new(ExitCode::HostLacks, message).into());
     }
-    let mut database = Database::connect(url).await?;
+    let mut database = Database::connect(address).await?;
     database.belongs_to(archive.id().as_deref()).await?;
     let emptied = database.begin_rebuild().await?;
     // What a hub has acknowledged before it was locked out is in the archive by now.

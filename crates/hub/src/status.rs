@@ -1,5 +1,6 @@
 //! `status`: what the database knows, in words.
 
+use crate::configuration::DatabaseAddress;
 use crate::database::{Database, ScheduleSummary, Summary};
 use crate::log::round_name;
 use anyhow::Result;
@@ -9,8 +10,8 @@ use linerate_model::text::spoken_time;
 use std::io::{self, Write as _};
 
 /// Prints what the database knows.
-pub(crate) async fn show(url: &str) -> Result<ExitCode> {
-    let database = Database::connect(url).await?;
+pub(crate) async fn show(address: &DatabaseAddress) -> Result<ExitCode> {
+    let database = Database::connect(address).await?;
     let text = words(&database.summary().await?);
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;

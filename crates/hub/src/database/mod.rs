@@ -6,17 +6,21 @@ mod migrations;
 mod queue;
 mod rows;
 mod summary;
+mod tls;
 
 pub(crate) use queue::{Claim, Declared, Due, LEASE_MARGIN};
 #[cfg(test)]
 pub(crate) use summary::RoundCounts;
 pub(crate) use summary::{ScheduleSummary, Summary};
 
+use crate::configuration::DatabaseAddress;
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
 use std::error::Error as _;
 use std::time::Duration;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::{Client, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// From the wish to connect to an answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -33,21 +37,25 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// A URL that cannot be read ([`ExitCode::Usage`]), a database that does not answer or refuses, a schema that is newer
+    /// A URL that cannot be read ([`ExitCode::Usage`]), certificates that cannot ([`ExitCode::Plan`]), a database that does not answer or refuses, a schema that is newer
     /// than this program ([`ExitCode::Peer`]).
-    pub(crate) async fn connect(url: &str) -> Result<Self> {
-        let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
-            let why = words(&error);
-            let message = format!(
-                "--database cannot be read: {why}; write postgresql://USER:PASSWORD@HOST/NAME"
-            );
-            Failure::new(ExitCode::Usage, message)
-        })?;
+    pub(crate) async fn connect(address: &DatabaseAddress) -> Result<Self> {
+        let mut config: Config = address
+            .url
+            .parse()
+            .map_err(|error: tokio_postgres::Error| {
+                let why = words(&error);
+                let message = format!(
+                    "--database cannot be read: {why}; write postgresql://USER:PASSWORD@HOST/NAME"
+                );
+                Failure::new(ExitCode::Usage, message)
+            })?;
         config
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_user_timeout(CONNECT_TIMEOUT * 4)
             .application_name("linerate-hub");
-        let asked = tokio::time::timeout(CONNECT_TIMEOUT * 2, config.connect(NoTls)).await;
+        let tls = encryption(address, &mut config)?;
+        let asked = tokio::time::timeout(CONNECT_TIMEOUT * 2, config.connect(tls)).await;
         let (client, connection) = match asked {
             Ok(connected) => connected.map_err(|error| refused(&config, &words(&error)))?,
             Err(_) => return Err(refused(&config, "it does not answer").into()),
@@ -69,10 +77,27 @@ impl Database {
     }
 }
 
+/// How sessions are encrypted; a server that must prove its name is reached in no other way.
+fn encryption(
+    address: &DatabaseAddress,
+    config: &mut Config,
+) -> Result<MakeRustlsConnect, Failure> {
+    let authorities = address.authorities.as_deref();
+    if authorities.is_some() && config.get_ssl_mode() == SslMode::Disable {
+        let message = "--database-ca asks for encryption, and sslmode=disable of the URL for none: leave out one";
+        return Err(Failure::new(ExitCode::Usage, message));
+    }
+    let is_remote = |host: &Host| matches!(host, Host::Tcp(_));
+    if authorities.is_some() && config.get_hosts().iter().any(is_remote) {
+        config.ssl_mode(SslMode::Require);
+    }
+    tls::connector(authorities)
+}
+
 fn refused(config: &Config, why: &str) -> Failure {
     let hosts = config.get_hosts().iter().map(|host| match host {
-        tokio_postgres::config::Host::Tcp(name) => name.clone(),
-        tokio_postgres::config::Host::Unix(path) => path.display().to_string(),
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(path) => path.display().to_string(),
     });
     let hosts: Vec<_> = hosts.collect();
     let message = format!(

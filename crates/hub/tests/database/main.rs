@@ -16,6 +16,7 @@ use linerate_testkit::disk::TinyDisk;
 use postgres::Postgres;
 use rustix::process::Signal;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -327,6 +328,60 @@ fn places_that_cannot_be_used_are_told_with_their_code() {
     );
     let is_file = Bench::with_archive("/dev/null".as_ref());
     fails(&mut is_file.serve(&postgres.url(), &[]), 4, "/dev/null");
+}
+
+#[test]
+#[ignore = "needs the package postgresql-15"]
+fn a_session_is_encrypted_and_with_the_named_server_where_that_is_asked() {
+    let mut postgres = Postgres::start();
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let certificate = |name: &str| {
+        let of_tests = "../p4-runtime/tests/server/certificates";
+        own.join(of_tests).join(name).display().to_string()
+    };
+    let port = postgres.encrypt(certificate("loopback.pem").as_ref());
+    let url =
+        |host: &str, more: &str| format!("postgresql://linerate@{host}:{port}/postgres{more}");
+    let status = |url: &str, authority: Option<&str>| {
+        let mut command = hub(&["status", "--database", url]);
+        if let Some(file) = authority {
+            command.arg("--database-ca").arg(file);
+        }
+        command
+    };
+    let done = |url: &str, authority: Option<&str>| {
+        let (code, said) = ended(&mut status(url, authority));
+        assert_eq!(code, Some(0), "{url} {authority:?}: {said}");
+    };
+    let [own, other, key] = ["servers.pem", "clients.pem", "loopback.key"].map(certificate);
+    let here = url("127.0.0.1", "");
+    done(&here, None);
+    done(&here, Some(&own));
+    // What it is called there is not what the certificate says.
+    done(&url("localhost", ""), None);
+    for (url, authority, code, part) in [
+        (&url("localhost", ""), Some(&own), 5, "not valid for name"),
+        (&here, Some(&other), 5, "UnknownIssuer"),
+        (
+            &url("127.0.0.1", "?sslmode=disable"),
+            None,
+            5,
+            "no encryption",
+        ),
+        (
+            &url("127.0.0.1", "?sslmode=disable"),
+            Some(&own),
+            2,
+            "leave out one",
+        ),
+        (&here, Some(&"/nowhere.pem".to_owned()), 3, "/nowhere.pem"),
+        (&here, Some(&key), 3, "it has no certificate"),
+    ] {
+        fails(&mut status(url, authority.map(String::as_str)), code, part);
+    }
+    // A socket of this host needs none.
+    let plain = Postgres::start();
+    done(&plain.url(), Some(&own));
 }
 
 #[test]

@@ -1,11 +1,13 @@
-//! A PostgreSQL server of a test's own: in a temporary folder, on a Unix socket, as a user without privileges.
+//! A PostgreSQL server of a test's own: in a temporary folder, on a Unix socket and at request on loopback, as a user without
+//! privileges.
 
 use crate::hub::await_that;
 use linerate_testkit::child::KilledChild;
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The user `nobody` of Debian: PostgreSQL refuses to run as root.
@@ -15,6 +17,8 @@ const NOBODY: u32 = 65534;
 pub(crate) struct Postgres {
     dir: tempfile::TempDir,
     server: Option<KilledChild>,
+    /// Where it serves TCP, encrypted.
+    port: Option<u16>,
 }
 
 /// A program of the newest version that is installed.
@@ -52,7 +56,11 @@ impl Postgres {
             }
             fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
         }
-        let mut server = Self { dir, server: None };
+        let mut server = Self {
+            dir,
+            server: None,
+            port: None,
+        };
         let made = unprivileged("initdb")
             .args([
                 "--username=linerate",
@@ -93,14 +101,20 @@ impl Postgres {
     fn spawned(&self) -> KilledChild {
         let log = self.path("log");
         let log = fs::File::options().create(true).append(true).open(log);
-        let child = unprivileged("postgres")
+        let mut command = unprivileged("postgres");
+        match self.port {
+            None => command.args(["-c", "listen_addresses="]),
+            Some(port) => command
+                .args(["-c", "listen_addresses=127.0.0.1", "-c", "ssl=on", "-c"])
+                .arg(format!("port={port}")),
+        };
+        let child = command
             .arg("-D")
             .arg(self.path("data"))
             .arg("-k")
             .arg(self.path("socket"))
             // What is tested is the end of processes, not of the machine.
-            .args(["-c", "listen_addresses=", "-c", "fsync=off"])
-            .args(["-c", "max_connections=20"])
+            .args(["-c", "fsync=off", "-c", "max_connections=20"])
             .stdout(Stdio::null())
             .stderr(log.unwrap())
             .spawn();
@@ -134,6 +148,9 @@ impl Postgres {
             .args(["-U", "linerate", "-d", "postgres", "-c", statement, "-h"])
             .arg(self.path("socket"))
             .stdin(Stdio::null());
+        if let Some(port) = self.port {
+            psql.arg("-p").arg(port.to_string());
+        }
         psql
     }
 
@@ -167,10 +184,34 @@ impl Postgres {
     /// Asks for a password of this user, which is `right`.
     pub(crate) fn ask_for_password(&self, user: &str) {
         self.sql(&format!("CREATE ROLE {user} LOGIN PASSWORD 'right'"));
+        self.put_rule(&format!("local all {user} scram-sha-256"));
+        self.sql("SELECT pg_reload_conf()");
+    }
+
+    /// Serves loopback too, with this certificate (`NAME.pem`, `NAME.key`) and encrypted only; its port.
+    pub(crate) fn encrypt(&mut self, certificate: &Path) -> u16 {
+        for (ending, name) in [("pem", "server.crt"), ("key", "server.key")] {
+            let copy = self.path("data").join(name);
+            fs::write(&copy, fs::read(certificate.with_extension(ending)).unwrap()).unwrap();
+            if rustix::process::geteuid().is_root() {
+                chown(&copy, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+            fs::set_permissions(&copy, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        self.put_rule("hostssl all all 127.0.0.1/32 trust\nhostnossl all all all reject");
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        self.port = Some(port);
+        self.restart();
+        port
+    }
+
+    /// Puts rules in front of those of `pg_hba.conf`.
+    fn put_rule(&self, rule: &str) {
         let rules = self.path("data").join("pg_hba.conf");
         let others = fs::read_to_string(&rules).unwrap();
         // In place: the owner stays.
-        fs::write(&rules, format!("local all {user} scram-sha-256\n{others}")).unwrap();
-        self.sql("SELECT pg_reload_conf()");
+        fs::write(&rules, format!("{rule}\n{others}")).unwrap();
     }
 }
