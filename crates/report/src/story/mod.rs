@@ -3,6 +3,7 @@
 //! Chooses and words what the runs hold; bounds, means and verdicts are theirs.
 
 mod delay;
+mod devices;
 mod rates;
 
 pub(crate) use rates::{SideBySide, of_run};
@@ -53,6 +54,18 @@ pub(crate) fn story(runs: &[Run]) -> Story {
         return Story {
             sentence: crate::charts::capital(&crate::forwarding::outcome(run).join("; ")) + ".",
             figures: figures.take(MAX_FIGURES).collect(),
+            paths: paths(&leaves, &rates),
+            with_result: Vec::new(),
+        };
+    }
+    if let Some(devices) = devices::devices(runs) {
+        let limits = rates
+            .iter()
+            .filter_map(|rated| rates::limit(&rated.runs, rated.direction));
+        let clauses: Vec<_> = [devices.clause].into_iter().chain(limits).collect();
+        return Story {
+            sentence: crate::charts::capital(&sentence(&clauses, &leaves)),
+            figures: devices.figures,
             paths: paths(&leaves, &rates),
             with_result: Vec::new(),
         };
@@ -183,7 +196,10 @@ pub(crate) fn hosts(leaves: &[&Run]) -> Option<String> {
 /// `client → server` with the hosts' names; `port A → port B` of a device.
 pub(crate) fn way(run: &Run, direction: Direction) -> String {
     if run.is_of_device() {
-        return words::between_ports(direction).to_owned();
+        return match direction {
+            Direction::Duplex => "port A ↔ port B".to_owned(),
+            one => words::between_ports(one).to_owned(),
+        };
     }
     let client = words::host(run, HostRole::Client);
     let server = words::host(run, HostRole::Server);

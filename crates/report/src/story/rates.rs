@@ -102,7 +102,7 @@ fn carried(runs: &[&Run], direction: Direction) -> Option<Carried> {
     // Over several loads there is no mean.
     if curve.points.len() > 1 {
         let peak = curve.peak()?.received?;
-        let (value, interval) = split(&peak);
+        let (value, interval) = split(&peak, unit_of(&peak));
         let full = curve.follows_up_to().map_or_else(String::new, |point| {
             let unit = Unit::for_rate(point.intended * 2.0);
             format!("; in full up to {}", unit.show(point.intended))
@@ -132,7 +132,7 @@ fn carried(runs: &[&Run], direction: Direction) -> Option<Carried> {
         rates.truncate(1);
     }
     let mean = Value::from_observations(&rates)?;
-    let (value, interval) = split(&mean);
+    let (value, interval) = split(&mean, unit_of(&mean));
     Some(Carried {
         point: mean.point(),
         range: mean.estimate.interval,
@@ -144,7 +144,7 @@ fn carried(runs: &[&Run], direction: Direction) -> Option<Carried> {
 }
 
 /// `without loss`, or what the goal allows.
-fn condition(goal: &GoalResult) -> String {
+pub(super) fn condition(goal: &GoalResult) -> String {
     if goal.loss_goal.get() > 0.0 || goal.delay_goal.is_some() {
         goal_name(goal)
     } else {
@@ -168,7 +168,7 @@ fn searched(goals: &[&GoalResult], about: String) -> Carried {
     let lower: Vec<_> = lower.map(|rate| (rate.as_f64(), None)).collect();
     match (goals, Value::from_observations(&lower)) {
         ([_, _, ..], Some(mean)) => {
-            let (value, interval) = split(&mean);
+            let (value, interval) = split(&mean, unit_of(&mean));
             Carried {
                 point: mean.point(),
                 range: mean.estimate.interval,
@@ -196,9 +196,12 @@ fn searched(goals: &[&GoalResult], about: String) -> Carried {
     }
 }
 
+fn unit_of(rate: &Value) -> Unit {
+    Unit::for_rate(rate.point() * 2.0)
+}
+
 /// The number with its unit, and apart from it its interval and n.
-fn split(value: &Value) -> (String, Option<String>) {
-    let unit = Unit::for_rate(value.point() * 2.0);
+pub(super) fn split(value: &Value, unit: Unit) -> (String, Option<String>) {
     let tells = |i: &Interval| unit.number(i.low) != unit.number(i.high);
     let interval = value.estimate.interval.filter(tells).map(|interval| {
         let range = crate::figures::range(interval, unit);
@@ -354,7 +357,7 @@ impl<'a> Agreement<'a> {
 }
 
 /// What limits most of the runs, and how many agree.
-fn limit(runs: &[&Run], direction: Direction) -> Option<String> {
+pub(super) fn limit(runs: &[&Run], direction: Direction) -> Option<String> {
     let Agreement {
         limit,
         count,
@@ -379,7 +382,13 @@ fn limit(runs: &[&Run], direction: Direction) -> Option<String> {
             Some(Confidence::Weak) => " (weak: hints only)",
             _ => "",
         };
-        format!("{} limits{weak}", crate::figures::clean(limit.name()))
+        let name = crate::figures::clean(limit.name());
+        let limits = if name.starts_with("other ") {
+            "limit"
+        } else {
+            "limits"
+        };
+        format!("{name} {limits}{weak}")
     };
     Some(match verdicts.len() {
         1 => said,

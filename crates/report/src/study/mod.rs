@@ -20,9 +20,9 @@ pub(crate) use series::{Series, series};
 
 use crate::figures::Value;
 use factors::{Factor, factors, levels_of};
-use linerate_model::Quantity;
-use linerate_model::run::{Run, Trial, TrialWork};
+use linerate_model::run::{GoalResult, Run, Trial, TrialWork};
 use linerate_model::spec::Direction;
+use linerate_model::{BitRate, Quantity};
 use std::collections::BTreeMap;
 
 /// What the runs of a study are compared by.
@@ -32,14 +32,25 @@ pub(crate) enum Measure {
     Delay,
     /// Received rate; where the receiver does not tell, the nearest that is known.
     Rate,
+    /// Frames that a device between two ports forwards per second.
+    FrameRate,
 }
 
 impl Measure {
-    /// Of one trial: bit/s or nanoseconds.
+    /// Of one trial: nanoseconds, bit/s or frames per second.
     pub(crate) fn of(self, trial: &Trial) -> Option<f64> {
         match self {
             Self::Delay => Quantity::MEDIAN_DELAY.of(trial),
             Self::Rate => crate::curve::best_known_rate(trial).map(|(rate, _)| rate),
+            Self::FrameRate => Quantity::ReceivedPacketRate.of(trial),
+        }
+    }
+
+    /// What a search found, from bit/s of L4 payload.
+    fn of_bound(self, part: &Run, bound: BitRate) -> Option<f64> {
+        match self {
+            Self::Delay | Self::Rate => Some(bound.as_f64()),
+            Self::FrameRate => Some(part.config.test()?.device_frames(bound)?.pps()),
         }
     }
 
@@ -47,6 +58,7 @@ impl Measure {
         match self {
             Self::Delay => "median delay",
             Self::Rate => "received, L4 payload",
+            Self::FrameRate => "forwarded",
         }
     }
 
@@ -54,6 +66,7 @@ impl Measure {
         match self {
             Self::Delay => crate::figures::Unit::for_nanos(largest),
             Self::Rate => crate::figures::Unit::for_rate(largest * 2.0),
+            Self::FrameRate => crate::figures::Unit::for_frames(largest * 2.0),
         }
     }
 }
@@ -99,6 +112,8 @@ impl<'a> StudyView<'a> {
         let exchanged = trials().filter(|trial| is_exchange(trial)).count();
         let measure = if exchanged * 2 > trials().count() {
             Measure::Delay
+        } else if placed.iter().all(|part| part.is_of_device()) {
+            Measure::FrameRate
         } else {
             Measure::Rate
         };
@@ -182,8 +197,9 @@ fn observed<'a>(part: &'a Run, factors: &[Factor], measure: Measure) -> Vec<Obse
             .iter()
             .filter_map(|trial| Some((measure.of(trial)?, None)))
             .collect();
-        let value = match strictest_bound(part, way) {
-            Some(bound) => bound,
+        // The trials of a search were at loads of its own choice: their mean is nobody's result.
+        let value = match strictest(part, way) {
+            Some(goal) => measure.of_bound(part, goal.lower_bound?)?,
             None => Value::from_observations(&values)?.point(),
         };
         Some(Observation {
@@ -196,11 +212,10 @@ fn observed<'a>(part: &'a Run, factors: &[Factor], measure: Measure) -> Vec<Obse
     each.collect()
 }
 
-/// What a search of its own found: the highest load without more loss than its strictest goal allows.
-fn strictest_bound(part: &Run, way: Direction) -> Option<f64> {
+/// The goal of a search that allows the least loss.
+fn strictest(part: &Run, way: Direction) -> Option<&GoalResult> {
     let goals = part.goals().iter().filter(|goal| goal.direction == way);
-    let strictest = goals.min_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()));
-    Some(strictest?.lower_bound?.as_f64())
+    goals.min_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()))
 }
 
 #[cfg(test)]
