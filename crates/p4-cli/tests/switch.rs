@@ -9,12 +9,12 @@ use linerate_p4_runtime::proto::p4::v1::{
     table_action, update,
 };
 use linerate_p4_runtime::{Client, Schema, parse_p4info};
-use linerate_sys::clock::{MonoClock, has_passed};
+use linerate_sys::clock::{MonoClock, has_passed, sleep_until};
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Netlink};
 use linerate_sys::netns::{NetNamespace, has_admin_capability};
 use linerate_sys::packet::{FrameSender, PacketRing, RingLayout};
 use linerate_testkit::namespaces::{Case, namespace_main, not_run};
-use std::io::{IoSlice, Write as _};
+use std::io::{BufRead as _, BufReader, IoSlice, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -36,6 +36,10 @@ const CASES: &[Case] = &[
     Case {
         name: "it_stays_while_it_is_idle_and_ends_once_nobody_is_heard",
         run: it_stays_while_it_is_idle_and_ends_once_nobody_is_heard,
+    },
+    Case {
+        name: "a_switch_that_spins_takes_its_core_while_nothing_comes",
+        run: a_switch_that_spins_takes_its_core_while_nothing_comes,
     },
     Case {
         name: "what_another_host_lacks_is_told_and_nothing_is_left_there",
@@ -361,6 +365,28 @@ fn it_stays_while_it_is_idle_and_ends_once_nobody_is_heard() {
     assert_eq!(said.lines().count(), 2, "{said}");
     let gone = host.netlink.link_named(&InterfaceName::new("t0").unwrap());
     assert!(gone.is_err());
+}
+
+/// One that sleeps takes a hundredth of it.
+fn a_switch_that_spins_takes_its_core_while_nothing_comes() {
+    let mut host = Host::new();
+    let mut switch = started(&[CROSS_CONNECT, "--spin"]);
+    host.interfaces();
+    let mut input = switch.stdin.take().unwrap();
+    let mut answers = BufReader::new(switch.stdout.take().unwrap()).lines();
+    let limit = MonoClock.now().after(PATIENCE);
+    loop {
+        input.write_all(b"counters\n").unwrap();
+        let answer = answers.next().unwrap().unwrap();
+        let counted: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        if counted["cpu_s"].as_f64().unwrap() > 0.5 {
+            break;
+        }
+        assert!(!has_passed(limit), "{answer}");
+        sleep_until(MonoClock.now().after(Duration::from_millis(100)));
+    }
+    drop(input);
+    assert!(switch.wait().unwrap().success());
 }
 
 /// A port that is not there, and a processor that linerate has no programs for: the reason, with the exit code of a host that

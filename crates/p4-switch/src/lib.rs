@@ -19,4 +19,4 @@ mod station;
 
 pub use control::{Control, CpuPort};
 pub use ports::{ALL, OpenPort, PortError, PortKind, open, open_vlan};
-pub use station::Station;
+pub use station::{Idle, Station};

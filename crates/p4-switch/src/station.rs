@@ -39,7 +39,18 @@ pub struct Station {
     jobs: Receiver<Job>,
     waker: Arc<Waker>,
     started: MonoInstant,
+    idle: Idle,
     counts: StationCounts,
+}
+
+/// What the thread does while no frame comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Idle {
+    /// It sleeps after some 20 µs, and the next frame waits until it wakes.
+    #[default]
+    Sleep,
+    /// It goes on to look, and takes a whole core.
+    Spin,
 }
 
 impl Station {
@@ -72,9 +83,15 @@ impl Station {
             jobs,
             waker,
             started: MonoClock.now(),
+            idle: Idle::default(),
             counts: StationCounts::default(),
         };
         Ok((station, control))
+    }
+
+    /// From now on it does this while no frame comes.
+    pub fn set_idle(&mut self, idle: Idle) {
+        self.idle = idle;
     }
 
     /// From now on this program runs.
@@ -101,7 +118,9 @@ impl Station {
             let busy = self.take_jobs() | self.round();
             empty = if busy { 0 } else { empty + 1 };
             if empty >= EMPTY_ROUNDS {
-                self.sleep();
+                if self.idle == Idle::Sleep {
+                    self.sleep();
+                }
                 empty = 0;
             }
         }

@@ -67,7 +67,8 @@ fn sent(args: &RunArgs) -> Result<(Package, Vec<String>), Failure> {
     }
     let core = args.core.map(|core| format!("--core={core}"));
     let duration = args.duration.map(|time| format!("--duration={time}"));
-    words.extend(core.into_iter().chain(duration));
+    let spin = args.spin.then(|| "--spin".to_owned());
+    words.extend(core.into_iter().chain(duration).chain(spin));
     let program = "linerate-p4";
     Ok((Package { program, files }, words))
 }

@@ -14,7 +14,7 @@ use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_p4::{Limits, Switch};
 use linerate_p4_runtime::{Options, Pipelines};
-use linerate_p4_switch::{CpuPort, PortError, Station};
+use linerate_p4_switch::{CpuPort, Idle, PortError, Station};
 use linerate_sys::affinity::pin_current_thread;
 use linerate_sys::clock::{MonoClock, has_passed, thread_cpu_time};
 use linerate_sys::ending;
@@ -77,6 +77,9 @@ pub(crate) struct RunArgs {
     /// Core on which the switch runs.
     #[arg(long, value_name = "CORE")]
     core: Option<u32>,
+    /// Look for frames without sleeping: none waits for a thread to wake, and a core is always busy.
+    #[arg(long)]
+    spin: bool,
     /// Print counters as JSON.
     #[arg(long)]
     json: bool,
@@ -117,6 +120,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         packets,
     });
     let (mut station, control) = Station::new(ports, cpu).map_err(host("making a waker"))?;
+    if args.spin {
+        station.set_idle(Idle::Spin);
+    }
     let server = args.p4runtime.zip(options).map(|(address, options)| {
         let served = controllers(address, control.clone(), to_controllers, options, first);
         served.inspect(|server| {

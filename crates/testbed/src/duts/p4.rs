@@ -25,6 +25,8 @@ params! {
         "How its ports reach the interfaces.";
     CORE = "core": "CORE" ("any"),
         "Core on which it runs.";
+    SPIN = "spin": "true|false" ("false"),
+        "Whether it looks for frames without sleeping, which takes a core.";
 }
 
 impl DutKind for P4 {
@@ -48,9 +50,11 @@ impl DutKind for P4 {
         let kind = setup.one_of(DRIVER, &["af_xdp", "af_packet"])?;
         let kind = kind.replace('_', "-");
         let core = setup.number(CORE, 0..=1023)?;
+        let spins = setup.switch(SPIN, false)?;
         let program = Pipeline::of(setup)?;
         let entries = setup.file(ENTRIES)?;
-        let description = format!("P4 program {program}, linerate's executor over {kind}");
+        let idle = if spins { ", spinning" } else { "" };
+        let description = format!("P4 program {program}, linerate's executor over {kind}{idle}");
         let id = self.id();
         let (cables, inside) = Process::start(setup, count, move || {
             let mut command = SWITCH.command();
@@ -64,6 +68,9 @@ impl DutKind for P4 {
             }
             if let Some(core) = core {
                 command.arg("--core").arg(core.to_string());
+            }
+            if spins {
+                command.arg("--spin");
             }
             let mut switch = Running::start(id, SWITCH, &mut command)?;
             switch.wait_until("to forward", |switch| switch.written(0).contains(" runs"))?;
