@@ -123,21 +123,24 @@ impl<'a> Login<'a> {
     }
 
     fn at_password(&mut self) -> Step {
-        let has_shown_all = self.shown == MAX_REFUSALS;
-        self.attempt = match self.attempt {
-            Attempt::Named if !self.has_probed && !has_shown_all => {
+        let again = Step::Refuse("it asks for the password again", "see login= and password=");
+        if self.has_probed {
+            if self.passed_over == MAX_REFUSALS {
+                return again;
+            }
+            (self.attempt, self.has_probed) = (Attempt::Over, false);
+            self.passed_over += 1;
+            return Step::Type("\r".to_owned());
+        }
+        match self.attempt {
+            Attempt::Named if self.shown < MAX_REFUSALS => {
                 self.shown += 1;
-                Attempt::Complete
+                self.attempt = Attempt::Complete;
             }
             // Some consoles ask for a password alone; others took an empty line for a name.
-            Attempt::Untouched if !self.has_probed => Attempt::Over,
-            _ if self.has_probed && self.passed_over < MAX_REFUSALS => {
-                (self.attempt, self.has_probed) = (Attempt::Over, false);
-                self.passed_over += 1;
-                return Step::Type("\r".to_owned());
-            }
-            _ => return Step::Refuse("it asks for the password again", "see login= and password="),
-        };
+            Attempt::Untouched => self.attempt = Attempt::Over,
+            Attempt::Named | Attempt::Complete | Attempt::Over => return again,
+        }
         let password = self.password.unwrap_or_default();
         Step::Type(format!("{password}\r"))
     }

@@ -37,8 +37,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// A URL that cannot be read ([`ExitCode::Usage`]), certificates that cannot ([`ExitCode::Plan`]), a database that does not answer or refuses, a schema that is newer
-    /// than this program ([`ExitCode::Peer`]).
+    /// A URL that cannot be read ([`ExitCode::Usage`]), certificates that cannot ([`ExitCode::Plan`]), a database that does
+    /// not answer or refuses, a schema that is newer than this program ([`ExitCode::Peer`]).
     pub(crate) async fn connect(address: &DatabaseAddress) -> Result<Self> {
         let mut config: Config = address
             .url

@@ -2,7 +2,7 @@
 
 use super::rates;
 use crate::figures::{BigFigure, Value};
-use crate::study::{Measure, StudyView, mean};
+use crate::study::{Measure, StudyView, mean, strictest};
 use linerate_model::run::Run;
 
 /// What such a study is about: the cells at both ends, in frames per second.
@@ -21,7 +21,8 @@ pub(super) fn devices(runs: &[Run]) -> Option<Devices> {
         return None;
     }
     let cells = view.cells().into_iter().filter_map(|(levels, observed)| {
-        let goal = observed.first()?.run.goals().first()?;
+        let first = observed.first()?;
+        let goal = strictest(first.run, first.trials.first()?.direction)?;
         Some((view.words(levels, |_| true), mean(&observed)?, goal))
     });
     let mut cells: Vec<(String, Value, _)> = cells.collect();

@@ -212,8 +212,8 @@ fn observed<'a>(part: &'a Run, factors: &[Factor], measure: Measure) -> Vec<Obse
     each.collect()
 }
 
-/// The goal of a search that allows the least loss.
-fn strictest(part: &Run, way: Direction) -> Option<&GoalResult> {
+/// The goal of a search that allows the least loss: what it found is the value of the cell.
+pub(crate) fn strictest(part: &Run, way: Direction) -> Option<&GoalResult> {
     let goals = part.goals().iter().filter(|goal| goal.direction == way);
     goals.min_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()))
 }
