@@ -421,3 +421,22 @@ fn a_plan_begins_with_an_example_and_says_what_it_costs() {
     let schema = place.run(&["plan", "schema"]).done();
     assert!(schema.contains("\"loss-goal\""), "{schema}");
 }
+
+/// One that is missing would else be missed after the cells that happen to come first.
+#[test]
+fn a_device_that_cannot_be_started_is_told_before_anything_is_measured() {
+    let place = Place::new();
+    let program = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../p4/cross_connect/cross_connect.json"
+    );
+    let plan = format!(
+        "[study]\ntitle = \"two devices\"\n[defaults]\nkind = \"switch\"\nbudget = \"1s\"\nframe-size = 64\n\
+         [factors]\ndut = [\"wire\", \"bmv2,program={program}\"]\n"
+    );
+    place.with("plan.toml", plan.as_bytes());
+    let output = place.run(&["run", "plan.toml"]);
+    assert_eq!(output.code, Some(4), "{}", output.err);
+    assert!(!output.err.contains("--resume"), "{}", output.err);
+    assert_eq!(place.run(&["list", "--json"]).out.trim(), "[]");
+}

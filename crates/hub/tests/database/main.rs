@@ -397,7 +397,7 @@ fn what_cannot_be_read_is_told_with_its_code_and_changes_nothing() {
     );
     settle(hub_serving, &bench, &postgres);
     let rows = postgres.sql(DERIVED);
-    let rebuild = |archive: &std::path::Path| {
+    let rebuild = |archive: &Path| {
         let mut command = hub(&[
             "archive",
             "rebuild",

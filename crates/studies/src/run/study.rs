@@ -29,6 +29,9 @@ pub fn study(
     plan.check_budget()?;
     plan.check_restart()?;
     plan.check_links()?;
+    for cell in &plan.cells {
+        cell.test.check_host()?;
+    }
     let taken = earlier.map_or_else(|| Ok(Vec::new()), |earlier| finished_parts(plan, earlier))?;
     let mut recorder = Recorder::begin(context, header(plan))?;
     for part in taken {

@@ -1,5 +1,6 @@
 //! What is asked for: a test of one of the kinds, and what follows it.
 
+use super::switch::check_device;
 use super::{
     After, LatencyPlan, SaturatePlan, SwitchPlan, Wrap, latency, saturate, single, switch,
 };
@@ -7,6 +8,7 @@ use crate::context::Context;
 use anyhow::Result;
 use linerate_client::Target;
 use linerate_model::consent::Effect;
+use linerate_model::exit::Failure;
 use linerate_model::run::{Run, RunRequest};
 use linerate_model::spec::{Direction, Stop, TestSpec};
 use linerate_peers::Tests;
@@ -54,6 +56,14 @@ impl Test {
     /// Whether it measures a device between two ports of this host, without a peer.
     pub(crate) const fn is_of_device(&self) -> bool {
         matches!(self, Self::Switch(_))
+    }
+
+    /// Refuses a device that this host cannot start.
+    pub(crate) fn check_host(&self) -> Result<(), Failure> {
+        match self {
+            Self::Switch(plan) => check_device(plan),
+            Self::Single(_) | Self::Latency(_) | Self::Saturate(_) => Ok(()),
+        }
     }
 
     /// What it starts on this host.

@@ -108,13 +108,25 @@ pub fn between(mut choice: DutChoice, ports: Option<[String; 2]>) -> Result<DutC
 
 /// Starts the device that `setup` names.
 pub fn start(setup: &DutSetup) -> Result<Box<dyn Dut>> {
+    startable(setup)?.start(setup)
+}
+
+/// Refuses parameters that the device does not have, and a host that lacks what it needs. Starts nothing.
+pub fn check(setup: &DutSetup) -> Result<()> {
+    startable(setup).map(drop)
+}
+
+fn startable(setup: &DutSetup) -> Result<&'static dyn DutKind> {
     let kind = find(&setup.choice.kind)?;
     setup.check(kind)?;
-    if let Availability::Missing { what, remedy } = kind.availability(setup) {
-        let dut = kind.id();
-        return Err(TestbedError::DutLacks { dut, what, remedy });
+    match kind.availability(setup) {
+        Availability::Available => Ok(kind),
+        Availability::Missing { what, remedy } => Err(TestbedError::DutLacks {
+            dut: kind.id(),
+            what,
+            remedy,
+        }),
     }
-    kind.start(setup)
 }
 
 /// Whether this host can start a kind of device.

@@ -29,6 +29,7 @@ use linerate_model::spec::{DatapathChoice, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, Layer, PacketRate};
 use methods::{Bench, Loads};
 use plan::FrameCell;
+pub(crate) use ports::check_device;
 use ports::{Ports, on_device, on_ports};
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The two ports that a device is between: opened, and left as they were.
 
-use super::plan::{NeighbourMode, SwitchPlan};
+use super::plan::{DeviceChoice, NeighbourMode, SwitchPlan};
 use anyhow::Result;
 use linerate_agent::{Agent, AgentPlan};
 use linerate_client::address::PeerAddress;
@@ -114,6 +114,16 @@ pub(super) fn on_ports<T>(
     let result = Ports::open(plan, datapath, agent.port()).and_then(|mut ports| work(&mut ports));
     agent.stop()?;
     result
+}
+
+/// Refuses a device that this host cannot start.
+pub(crate) fn check_device(plan: &SwitchPlan) -> Result<(), Failure> {
+    match &plan.device {
+        DeviceChoice::Started(choice) => {
+            duts::check(&plan.setup(choice)).map_err(|error| failure(&error))
+        }
+        DeviceChoice::Ports { .. } => Ok(()),
+    }
 }
 
 /// Works with a device that is started for it. The calling thread is in the tester's network meanwhile.
