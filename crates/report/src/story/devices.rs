@@ -1,21 +1,34 @@
-//! A study of devices between two ports: from the cell that forwards least to the one that forwards most.
+//! What devices between two ports forward: one by frame size; of a study the cells that forward least and most.
 
-use super::rates;
+use super::MAX_FIGURES;
+use super::rates::{self, DirectionRate};
 use crate::figures::{BigFigure, Value};
+use crate::forwarding;
 use crate::study::{Measure, StudyView, mean, strictest};
-use linerate_model::run::Run;
+use linerate_model::run::{Run, RunKind};
 
-/// What such a study is about: the cells at both ends, in frames per second.
-pub(super) struct Devices {
-    pub(super) clause: String,
+/// What stands first, in frames per second.
+pub(super) struct Forwarded {
+    pub(super) sentence: String,
     pub(super) figures: Vec<BigFigure>,
 }
 
-/// `None` of other runs, and where fewer than two cells have a result.
-pub(super) fn devices(runs: &[Run]) -> Option<Devices> {
+/// `None` of runs that are not of devices, and of a study in which fewer than two cells have a result.
+pub(super) fn forwarded(runs: &[Run], rates: &[DirectionRate<'_>]) -> Option<Forwarded> {
     let [run] = runs else {
         return None;
     };
+    if run.kind() != RunKind::Switch {
+        return of_study(run, rates);
+    }
+    let figures = forwarding::figures(run).into_iter();
+    Some(Forwarded {
+        sentence: crate::charts::capital(&forwarding::outcome(run).join("; ")) + ".",
+        figures: figures.take(MAX_FIGURES).collect(),
+    })
+}
+
+fn of_study(run: &Run, rates: &[DirectionRate<'_>]) -> Option<Forwarded> {
     let view = StudyView::from_parts(run.parts())?;
     if view.measure != Measure::FrameRate {
         return None;
@@ -32,8 +45,8 @@ pub(super) fn devices(runs: &[Run]) -> Option<Devices> {
     };
     let unit = view.measure.unit(view.largest());
     let condition = rates::condition(goal);
-    let clause = format!(
-        "forwards from {} ({least}) to {} ({most}), {condition}",
+    let forwards = format!(
+        "Forwards from {} ({least}) to {} ({most}), {condition}",
         unit.show(low.point()),
         unit.show(high.point()),
     );
@@ -45,8 +58,12 @@ pub(super) fn devices(runs: &[Run]) -> Option<Devices> {
             about: format!("{name}, {condition}"),
         }
     };
-    Some(Devices {
-        clause,
+    let limits = rates
+        .iter()
+        .filter_map(|rated| rates::limit(&rated.runs, rated.direction));
+    let clauses: Vec<_> = [forwards].into_iter().chain(limits).collect();
+    Some(Forwarded {
+        sentence: clauses.join("; ") + ".",
         figures: [(most, high), (least, low)].map(figure).into(),
     })
 }

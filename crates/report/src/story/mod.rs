@@ -13,6 +13,7 @@ use crate::figures::{BigFigure, Headline};
 use crate::headline::{outage_beside, spoilt};
 use crate::path::PathPicture;
 use crate::words;
+use devices::Forwarded;
 use linerate_model::run::{HostRole, Run, RunKind, Trial};
 use linerate_model::spec::Direction;
 
@@ -47,25 +48,10 @@ pub(crate) fn story(runs: &[Run]) -> Story {
     }
     let leaves = leaves(runs);
     let rates = rates::by_direction(&leaves);
-    if let [run] = runs
-        && run.kind() == RunKind::Switch
-    {
-        let figures = crate::forwarding::figures(run).into_iter();
+    if let Some(Forwarded { sentence, figures }) = devices::forwarded(runs, &rates) {
         return Story {
-            sentence: crate::charts::capital(&crate::forwarding::outcome(run).join("; ")) + ".",
-            figures: figures.take(MAX_FIGURES).collect(),
-            paths: paths(&leaves, &rates),
-            with_result: Vec::new(),
-        };
-    }
-    if let Some(devices) = devices::devices(runs) {
-        let limits = rates
-            .iter()
-            .filter_map(|rated| rates::limit(&rated.runs, rated.direction));
-        let clauses: Vec<_> = [devices.clause].into_iter().chain(limits).collect();
-        return Story {
-            sentence: crate::charts::capital(&sentence(&clauses, &leaves)),
-            figures: devices.figures,
+            sentence,
+            figures,
             paths: paths(&leaves, &rates),
             with_result: Vec::new(),
         };
