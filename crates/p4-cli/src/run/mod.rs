@@ -101,6 +101,10 @@ impl RunArgs {
             ..Limits::default()
         }
     }
+
+    const fn idle(&self) -> Idle {
+        if self.spin { Idle::Spin } else { Idle::Sleep }
+    }
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
@@ -120,9 +124,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         packets,
     });
     let (mut station, control) = Station::new(ports, cpu).map_err(host("making a waker"))?;
-    if args.spin {
-        station.set_idle(Idle::Spin);
-    }
+    station.set_idle(args.idle());
     let server = args.p4runtime.zip(options).map(|(address, options)| {
         let served = controllers(address, control.clone(), to_controllers, options, first);
         served.inspect(|server| {
