@@ -67,6 +67,8 @@ fn pass(mut from: File, mut to: File, faults: Faults, seed: u64) {
 struct Board {
     device: PathBuf,
     _shell: KilledChild,
+    /// Where the shell is: a damaged command may write files.
+    _home: tempfile::TempDir,
     /// Kept open, so that neither line is hung up between two programs.
     _lines: [File; 2],
 }
@@ -88,8 +90,10 @@ impl Board {
         let open = |path| File::options().read(true).write(true).open(path).unwrap();
         let lines = [open(&device), open(&console)];
         let of_console = || Stdio::from(open(&console));
+        let home = tempfile::tempdir().unwrap();
         let shell = Command::new("sh")
             .args(["-c", script])
+            .current_dir(home.path())
             .stdin(of_console())
             .stdout(of_console())
             .stderr(of_console())
@@ -106,6 +110,7 @@ impl Board {
         Self {
             device,
             _shell: shell.into(),
+            _home: home,
             _lines: lines,
         }
     }
