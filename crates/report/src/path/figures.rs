@@ -1,12 +1,12 @@
 //! What is known of each place on the way besides packets: rates, CPU, delay.
 
 use super::{PathStage, StageFigure};
-use crate::figures::{UNKNOWN, Unit, clean, float, nanos, percent, rate};
+use crate::figures::{UNKNOWN, clean, float, nanos, percent, rate};
 use crate::words;
+use linerate_model::Ratio;
 use linerate_model::run::{DelayOf, Place, Run, Trial};
 use linerate_model::signals as signal;
 use linerate_model::spec::Side;
-use linerate_model::{BitRate, Ratio};
 
 /// The figures of one place. Rate and CPU of the applications and the delay between the hosts are always there, as
 /// not recorded where nobody told them.
@@ -47,15 +47,6 @@ fn share(ratio: Option<Ratio>) -> Option<String> {
     ratio.map(percent)
 }
 
-/// Of frames through a device in frames per second, else in bit/s of L4 payload.
-fn load(run: &Run, value: BitRate) -> String {
-    let frames = run.config.test().and_then(|test| test.device_frames(value));
-    frames.map_or_else(
-        || rate(value),
-        |frames| Unit::for_frames(frames.pps()).show(frames.pps()),
-    )
-}
-
 fn application(run: &Run, trial: &Trial, side: Side) -> Vec<StageFigure> {
     let (name, value) = match side {
         Side::Sender => ("offered", trial.offered_load),
@@ -63,7 +54,7 @@ fn application(run: &Run, trial: &Trial, side: Side) -> Vec<StageFigure> {
     };
     let intended = trial.intended_load.filter(|_| side == Side::Sender);
     let thread = trial.cpu_of(side).and_then(|cpu| cpu.thread_ratio);
-    let load = |value| load(run, value);
+    let load = |value| crate::charts::rate_in(run, value);
     let mut figures = vec![or_unknown(name, value.map(load))];
     figures.extend(known("intended", intended.map(load)));
     figures.push(or_unknown("thread CPU", share(thread)));

@@ -29,6 +29,10 @@ pub(super) fn forwarded(runs: &[Run], rates: &[DirectionRate<'_>]) -> Option<For
 }
 
 fn of_study(run: &Run, rates: &[DirectionRate<'_>]) -> Option<Forwarded> {
+    // Before a study of something else is taken apart for nothing.
+    if !run.parts().iter().any(Run::is_of_device) {
+        return None;
+    }
     let view = StudyView::from_parts(run.parts())?;
     if view.measure != Measure::FrameRate {
         return None;
