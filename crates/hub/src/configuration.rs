@@ -246,15 +246,13 @@ impl PlaceArgs {
         )]
         let variable = env::var(DATABASE_VARIABLE).ok();
         let url = self.database.clone().or(variable);
-        let authorities = &self.database_ca.as_ref().or(file.database_ca.as_ref());
+        let authorities = self.database_ca.clone();
+        let authorities = authorities.or_else(|| file.database_ca.clone());
         HubStorage {
             database: RequiredOption {
                 value: url
                     .or_else(|| file.database.clone())
-                    .map(|url| DatabaseAddress {
-                        url,
-                        authorities: authorities.cloned(),
-                    }),
+                    .map(|url| DatabaseAddress { url, authorities }),
                 name: "database",
             },
             archive: RequiredOption {

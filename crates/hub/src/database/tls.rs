@@ -4,7 +4,7 @@
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::bounded;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs};
+use rustls::crypto::{WebPkiSupportedAlgorithms, aws_lc_rs};
 use rustls::crypto::{verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -24,9 +24,9 @@ const MAX_BYTES: u64 = 4 << 20;
 ///
 /// The file cannot be read or has no certificate, as [`ExitCode::Plan`].
 pub(super) fn connector(authorities: Option<&Path>) -> Result<MakeRustlsConnect, Failure> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
+    let provider = aws_lc_rs::default_provider();
     let algorithms = provider.signature_verification_algorithms;
-    let builder = ClientConfig::builder_with_provider(Arc::<CryptoProvider>::clone(&provider))
+    let builder = ClientConfig::builder_with_provider(Arc::new(provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| Failure::new(ExitCode::Other, format!("TLS: {error}")))?;
     let config = match authorities {
