@@ -72,6 +72,18 @@ pub enum DutWork {
     Threads(Vec<DutThread>),
 }
 
+crate::named_enum! {
+    /// A part of a device's work that can be taken from it and given back while it runs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum DutTask {
+        /// Its packet filter: rules, connection tracking for them, address translation.
+        PacketFilter = "the packet filter",
+        /// Instructions that each frame costs because it was asked to.
+        Instructions = "the instructions of work per frame",
+    }
+}
+
 /// A thread that works for a device under test.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DutThread {

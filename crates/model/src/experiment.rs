@@ -3,6 +3,7 @@
 //! A prediction is chosen so that it fails if another likely limit were the true one. Words are
 //! derived from the values, so that what people read and what is run cannot differ.
 
+use crate::dut::DutTask;
 use crate::estimate::Estimate;
 use crate::quantity::Quantity;
 use crate::run::{Limit, Trial};
@@ -65,6 +66,20 @@ pub enum Change {
     },
     /// Traffic flows the other way.
     Reverse,
+    /// A wire takes the place of the device under test.
+    Wire,
+    /// The device under test does without a part of its work.
+    Without {
+        /// Which part.
+        work: DutTask,
+    },
+}
+
+impl Change {
+    /// Whether it is made to a device under test, and the test stays as it is.
+    pub const fn is_of_device(self) -> bool {
+        matches!(self, Self::Wire | Self::Without { .. })
+    }
 }
 
 impl fmt::Display for Change {
@@ -113,6 +128,8 @@ impl fmt::Display for Change {
                 f.write_str("send and receive without aggregation (no GSO, no GRO)")
             }
             Self::Reverse => f.write_str("send the other way"),
+            Self::Wire => f.write_str("put a wire in the device's place"),
+            Self::Without { work } => write!(f, "take {work} from the device"),
         }
     }
 }
@@ -312,6 +329,8 @@ pub enum Baseline {
     BelowBest,
     /// The highest load that was carried without loss.
     Carried,
+    /// The most that linerate sends over a wire in the device's place.
+    Ceiling,
 }
 
 impl Baseline {

@@ -1,8 +1,10 @@
 //! From a run and what its verdict claims to the baseline of an experiment.
 
 use crate::readings::streams;
+use linerate_model::dut::DutTask;
 use linerate_model::run::{
-    Baseline, BoundedBy, Change, ExperimentTest, GoalResult, Limit, Run, RunKind, Trial, Verdict,
+    Baseline, BoundedBy, Change, ExperimentTest, GoalResult, Limit, Prediction, Quantity, Run,
+    RunKind, Trial, Verdict,
 };
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
@@ -106,6 +108,32 @@ impl Design {
     }
 }
 
+/// What a device that limits does less than this is no limit worth a change: it is the scatter between trials.
+const CLEARLY_MORE: f64 = 1.05;
+
+/// An experiment on a claim that the device under test limits: with a wire in its place clearly more frames arrive. The
+/// load is well above what the device forwards.
+pub(crate) fn wire_in_place() -> ExperimentTest {
+    of_device(Change::Wire, Baseline::FarAboveBound)
+}
+
+/// An experiment on how much a part of a device's work costs: without it clearly more frames arrive. The load is the
+/// highest, so that the gain has room.
+pub fn without(work: DutTask) -> ExperimentTest {
+    of_device(Change::Without { work }, Baseline::Ceiling)
+}
+
+fn of_device(change: Change, baseline: Baseline) -> ExperimentTest {
+    ExperimentTest {
+        change,
+        predictions: vec![Prediction::at_least(
+            Quantity::ReceivedPacketRate,
+            CLEARLY_MORE,
+        )],
+        baseline,
+    }
+}
+
 /// The run's own test as long as a trial of an experiment.
 pub(crate) fn short_test(run: &Run) -> Result<TestSpec, NotRun> {
     let mut test = repeatable(run)?;
@@ -206,6 +234,7 @@ fn saturating_load(run: &Run, direction: Direction, verdict: &Verdict) -> Option
             .map(|rate| scaled(rate, above_sender))
             .or_else(|| above(ABOVE_BOUND)),
         Baseline::FarAboveBound => above(FAR_ABOVE),
+        Baseline::Ceiling => run.config.ceiling.as_ref().map(|most| most.offered),
     }
 }
 

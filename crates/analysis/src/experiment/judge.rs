@@ -15,7 +15,8 @@ const LOSSY_RATIO: f64 = 0.01;
 /// Judges the pairs (baseline, changed) of an experiment on a claim about `side`.
 ///
 /// A pair with an invalid trial is left out, and so is one whose sender offered so little that it set
-/// what arrived (it was not the test that was meant), unless the claim is about the sender.
+/// what arrived (it was not the test that was meant), unless the claim is about the sender, or about a device
+/// whose work may run on the core that sends.
 pub fn judge(
     test: &ExperimentTest,
     side: Option<Side>,
@@ -24,8 +25,9 @@ pub fn judge(
     let valid = pairs
         .iter()
         .filter(|(baseline, changed)| baseline.valid && changed.valid);
+    let is_of_sender = side == Some(Side::Sender) || test.change.is_of_device();
     let (short, used): (Vec<_>, Vec<_>) = valid.partition(|(baseline, changed)| {
-        side != Some(Side::Sender) && (fell_short(baseline) || fell_short(changed))
+        !is_of_sender && (fell_short(baseline) || fell_short(changed))
     });
     let observed: Vec<Observed> = test
         .predictions
@@ -158,13 +160,18 @@ fn came_true(prediction: &Prediction, interval: Interval) -> Option<bool> {
 /// baseline's (95 % interval 1.85 to 2.01)`.
 pub fn describe(outcome: &ExperimentOutcome) -> String {
     let pairs = counted(outcome.pairs);
+    let answer = outcome.answer;
+    match figures(outcome) {
+        figures if figures.is_empty() => format!("{answer} over {pairs}"),
+        figures => format!("{answer} over {pairs}: {figures}"),
+    }
+}
+
+/// What was seen, and what else decided the answer.
+pub(crate) fn figures(outcome: &ExperimentOutcome) -> String {
     let mut parts: Vec<String> = outcome.observed.iter().map(figure).collect();
     parts.extend(outcome.notes.iter().cloned());
-    let answer = outcome.answer;
-    if parts.is_empty() {
-        return format!("{answer} over {pairs}");
-    }
-    format!("{answer} over {pairs}: {}", parts.join("; "))
+    parts.join("; ")
 }
 
 fn counted(pairs: u32) -> String {

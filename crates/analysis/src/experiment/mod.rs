@@ -21,8 +21,9 @@ mod prepare;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use design::short_test;
-pub use design::{Design, NotRun, repeatable};
+pub use design::{Design, NotRun, repeatable, without};
+pub(crate) use design::{short_test, wire_in_place};
+pub(crate) use judge::figures;
 pub use judge::{Next, describe, judge, next};
 pub use observe::observe;
 pub(crate) use prepare::{changed_test, took_effect};

@@ -213,7 +213,17 @@ fn name_other_programs(draft: &mut Draft<'_>) {
 
 /// What the device under test dropped by its own counters, or what its work costs on this host, is the device's.
 fn name_device(draft: &mut Draft<'_>) {
+    let before = draft.verdict.clone();
     device::apply(draft.run, draft.direction, &mut draft.verdict);
+    if !device::CAUSE.is_in(&draft.verdict) {
+        return;
+    }
+    settle::apply_to(&draft.run.experiments, &mut draft.verdict);
+    if settle::is_refuted(&draft.verdict) {
+        let refutation = draft.verdict.evidence.pop();
+        draft.verdict = before;
+        draft.verdict.evidence.extend(refutation);
+    }
 }
 
 /// A verdict from invalid trials alone is weak, and says so.

@@ -1,9 +1,9 @@
 //! What a run's experiments do to what the rules found.
 
 use crate::causes::{other_programs, receiver_cpu, sender_cpu};
-use crate::experiment::describe;
+use crate::experiment::{describe, figures};
 use linerate_model::run::{
-    Answer, Confidence, Experiment, ExperimentRecord, Finding, Limit, RuleOutcome, Verdict,
+    Answer, Change, Confidence, Experiment, ExperimentRecord, Finding, Limit, RuleOutcome, Verdict,
 };
 
 /// Puts the outcome of each experiment beside the finding that it was about.
@@ -22,6 +22,15 @@ pub(super) fn apply(records: &[ExperimentRecord], findings: &mut [Finding]) {
     }
 }
 
+/// Puts the outcome of each experiment on `verdict` beside it.
+pub(super) fn apply_to(records: &[ExperimentRecord], verdict: &mut Verdict) {
+    for record in records {
+        if is_on(record, verdict) {
+            settle(verdict, &record.experiment);
+        }
+    }
+}
+
 /// Whether `record` is an experiment on `verdict`: one that blames a CPU is tried as one on other programs, where they took
 /// its time.
 fn is_on(record: &ExperimentRecord, verdict: &Verdict) -> bool {
@@ -32,6 +41,15 @@ fn is_on(record: &ExperimentRecord, verdict: &Verdict) -> bool {
 }
 
 fn settle(verdict: &mut Verdict, experiment: &Experiment) {
+    let test = experiment.test.as_ref();
+    if let Some(Change::Without { work }) = test.map(|test| test.change) {
+        // It asks what costs the device its time, not whether it is the device.
+        if let Some(outcome) = &experiment.outcome {
+            let shown = format!("Without {work}: {}.", figures(outcome));
+            verdict.evidence.insert(0, shown);
+        }
+        return;
+    }
     verdict.experiment = Some(Box::new(experiment.clone()));
     let Some(outcome) = &experiment.outcome else {
         return;
@@ -86,7 +104,7 @@ pub(super) fn nothing_left(findings: &[Finding]) -> Option<Verdict> {
 mod tests {
     use super::*;
     use linerate_model::run::{
-        Baseline, Change, ExperimentOutcome, ExperimentTest, Observed, Prediction, Quantity, Run,
+        Baseline, ExperimentOutcome, ExperimentTest, Observed, Prediction, Quantity, Run,
     };
     use linerate_model::spec::{Side, TestSpec};
     use linerate_model::tcp::TcpShares;
@@ -218,5 +236,40 @@ mod tests {
             "{none:?}"
         );
         assert!(none.evidence[0].contains("1.01 times"), "{none:?}");
+    }
+
+    /// What a wire in its place, or the lack of a part of its work, did to frames through a device.
+    fn of_device(change: Change, answer: Answer) -> ExperimentRecord {
+        let mut record = record("device", Side::Sender, answer);
+        record.side = None;
+        let test = record.experiment.test.as_mut().unwrap();
+        test.change = change;
+        record
+    }
+
+    #[test]
+    fn a_part_of_a_devices_work_is_evidence_and_settles_nothing() {
+        let mut verdict = crate::causes::undecided(String::new(), vec!["earlier".to_owned()]);
+        verdict.limit = Limit::new("device", "");
+        verdict.confidence = Confidence::Supported;
+        let work = linerate_model::dut::DutTask::PacketFilter;
+        let records = [
+            of_device(Change::Wire, Answer::Agreed),
+            of_device(Change::Without { work }, Answer::Disagreed),
+        ];
+        apply_to(&records, &mut verdict);
+        assert_eq!(verdict.confidence, Confidence::Confirmed);
+        let wire = verdict
+            .experiment
+            .as_ref()
+            .and_then(|tried| tried.test.clone());
+        assert_eq!(wire.map(|test| test.change), Some(Change::Wire));
+        assert_eq!(
+            verdict.evidence,
+            [
+                "Without the packet filter: the received rate was 1.01 times the baseline's (95 % interval 0.99 to 1.03).",
+                "earlier"
+            ]
+        );
     }
 }

@@ -25,6 +25,11 @@ fn measured_with(options: &[(&str, &str)]) -> Run {
 
 /// Measures as the command does with these options, or says why not.
 pub(crate) fn tried(options: &[(&str, &str)]) -> anyhow::Result<Run> {
+    tried_and(options, After::default())
+}
+
+/// The same, with what follows a search.
+pub(crate) fn tried_and(options: &[(&str, &str)], after: After) -> anyhow::Result<Run> {
     let given = options.iter().map(|(name, value)| -> OptionValue {
         let option = find(TestKind::Switch, name).unwrap_or_else(|| panic!("{name}"));
         (option, (*value).to_owned())
@@ -34,7 +39,7 @@ pub(crate) fn tried(options: &[(&str, &str)]) -> anyhow::Result<Run> {
     let Test::Switch(plan) = request.map_err(|refused| refused.message).unwrap().test else {
         panic!("options of a switch make a switch");
     };
-    unattended(|context| switch(context, &plan, After::default()))
+    unattended(|context| switch(context, &plan, after))
 }
 
 /// What was found for each frame size, and the search that found it.

@@ -11,6 +11,7 @@ mod headers;
 mod links;
 mod methods;
 mod p4runtime;
+mod proof;
 mod truth;
 
 use linerate_testkit::namespaces::{Case, namespace_main};
@@ -108,6 +109,10 @@ const CASES: &[Case] = &[
     Case {
         name: "methods::a_restart_is_timed_and_its_losses_have_a_place",
         run: methods::a_restart_is_timed_and_its_losses_have_a_place,
+    },
+    Case {
+        name: "proof::a_device_is_proved_by_a_wire_and_by_less_work",
+        run: proof::a_device_is_proved_by_a_wire_and_by_less_work,
     },
     Case {
         name: "p4runtime::a_switch_that_runs_is_set_up_and_its_counters_are_read",

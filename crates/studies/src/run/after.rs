@@ -1,6 +1,8 @@
 //! What follows a test: the search for what limits it.
 
-use super::{PayloadChoice, diagnose, prove};
+use super::bench::Bench;
+use super::prove::prove_at;
+use super::{PayloadChoice, diagnose};
 use crate::context::Context;
 use anyhow::{Context as _, Result};
 use linerate_client::Target;
@@ -30,8 +32,21 @@ impl After {
         if !self.prove {
             return Ok(run);
         }
-        let id = run.id.clone();
-        prove(context, target, run)
-            .with_context(|| format!("{id} is measured, but the proof of what limits it failed"))
+        proved(context, &mut Bench::new(target), run)
     }
+
+    /// The same without the proof.
+    pub(super) const fn unproved(self) -> Self {
+        Self {
+            prove: false,
+            ..self
+        }
+    }
+}
+
+/// Proves what limits `run` by experiments at `bench`.
+pub(super) fn proved(context: &mut Context<'_>, bench: &mut Bench<'_>, run: Run) -> Result<Run> {
+    let id = run.id.clone();
+    prove_at(context, bench, run)
+        .with_context(|| format!("{id} is measured, but the proof of what limits it failed"))
 }

@@ -7,7 +7,9 @@ use linerate_analysis::experiment::NotRun;
 use linerate_client::{Client, Pulse, Target, planned_time};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Trial;
-use linerate_model::spec::TestSpec;
+use linerate_model::spec::{DatapathChoice, TestSpec};
+use linerate_sys::netns::NetNamespace;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why a test came to no trial.
@@ -26,21 +28,84 @@ impl From<NotRun> for NoTrial {
 
 /// The peer and, once it is needed, the connection to it.
 pub(super) struct Bench<'a> {
-    target: &'a Target,
-    client: Option<Client>,
+    tested: Peer<'a>,
+    wire: Option<Wire<'a>>,
+}
+
+/// A wire in the place of the device between two ports, in a network of its own.
+pub(super) struct Wire<'a> {
+    pub(super) target: &'a Target,
+    /// Frames over it.
+    pub(super) datapath: &'a DatapathChoice,
+    pub(super) network: NetNamespace,
+    /// Where the device's ports are, and the calling thread.
+    pub(super) tested: NetNamespace,
 }
 
 impl<'a> Bench<'a> {
     pub(super) const fn new(target: &'a Target) -> Self {
         Self {
-            target,
-            client: None,
+            tested: Peer::new(target),
+            wire: None,
+        }
+    }
+
+    /// With a wire that can take the device's place.
+    pub(super) fn with_wire(self, wire: Wire<'a>) -> Self {
+        Self {
+            wire: Some(wire),
+            ..self
         }
     }
 
     /// Runs one test of one direction, with longer times where the peer's protocol knows no shorter ones; its trial, or
     /// `None` if the user stopped it.
     pub(super) fn measure(
+        &mut self,
+        watcher: &mut dyn Watcher,
+        interrupt: &AtomicBool,
+        spec: &TestSpec,
+        index: u32,
+    ) -> Result<Option<Trial>, NoTrial> {
+        self.tested.measure(watcher, interrupt, spec, index)
+    }
+
+    /// The same, over the wire.
+    pub(super) fn measure_over_wire(
+        &mut self,
+        watcher: &mut dyn Watcher,
+        interrupt: &AtomicBool,
+        spec: &TestSpec,
+        index: u32,
+    ) -> Result<Option<Trial>, NoTrial> {
+        let no_wire = || NotRun::Impossible("no wire can take the place of this device".to_owned());
+        let wire = self.wire.as_ref().ok_or_else(no_wire)?;
+        let spec = TestSpec {
+            datapath: wire.datapath.clone(),
+            ..spec.clone()
+        };
+        let failed = |error: io::Error| NoTrial::Failed(error.into());
+        wire.network.enter().map_err(failed)?;
+        let made = Peer::new(wire.target).measure(watcher, interrupt, &spec, index);
+        wire.tested.enter().map_err(failed)?;
+        made
+    }
+}
+
+struct Peer<'a> {
+    target: &'a Target,
+    client: Option<Client>,
+}
+
+impl<'a> Peer<'a> {
+    const fn new(target: &'a Target) -> Self {
+        Self {
+            target,
+            client: None,
+        }
+    }
+
+    fn measure(
         &mut self,
         watcher: &mut dyn Watcher,
         interrupt: &AtomicBool,

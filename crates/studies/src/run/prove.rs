@@ -5,7 +5,7 @@ use crate::run::bench::{Bench, NoTrial};
 use crate::watch::{Event, ScaledWatcher};
 use anyhow::Result;
 use linerate_analysis::experiment::{
-    Design, MAX_PAIRS, Next, NotRun, describe, judge, next, repeatable,
+    Design, MAX_PAIRS, Next, NotRun, describe, judge, next, repeatable, without,
 };
 use linerate_client::Target;
 use linerate_client::address::PeerAddress;
@@ -14,12 +14,13 @@ use linerate_model::consent::{Allowed, Consent, Foreign};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
 use linerate_model::run::{
-    Answer, ExperimentOutcome, ExperimentRecord, ExperimentTrial, Finding, Limit, Part, Run,
-    RunStatus, Trial, TrialEnd, Verdict,
+    Answer, Change, Confidence, ExperimentOutcome, ExperimentRecord, ExperimentTrial, Finding,
+    Limit, Part, Run, RunStatus, Trial, TrialEnd, Verdict,
 };
 use linerate_model::spec::TestSpec;
 use linerate_store::Store;
 use linerate_sys::clock::wall_now;
+use linerate_testbed::duts::Dut;
 use std::path::Path;
 
 /// Experiments on one run: after this many refuted findings, people must look.
@@ -30,11 +31,20 @@ const MAX_EXPERIMENTS: usize = 3;
 /// Agreed: the verdict is confirmed. Disagreed: the next finding speaks, and is tried too. Undecided,
 /// or not possible: the verdict stays and says why. The run is updated where `context` keeps it. A run
 /// that was interrupted comes back as it is.
-pub fn prove(context: &mut Context<'_>, target: &Target, mut run: Run) -> Result<Run> {
+pub fn prove(context: &mut Context<'_>, target: &Target, run: Run) -> Result<Run> {
+    prove_at(context, &mut Bench::new(target), run)
+}
+
+/// The same, by tests at `bench`.
+pub(super) fn prove_at(
+    context: &mut Context<'_>,
+    bench: &mut Bench<'_>,
+    mut run: Run,
+) -> Result<Run> {
     if run.status == RunStatus::Incomplete || context.interrupted() {
         return Ok(run);
     }
-    experiments(context, target, &mut run)?;
+    experiments(context, bench, &mut run)?;
     context.replace(&run);
     Ok(run)
 }
@@ -101,7 +111,7 @@ pub fn prove_stored(context: &mut Context<'_>, store: &Store, proof: Proof) -> R
         target,
         ..
     } = proof;
-    experiments(context, &target, &mut run)?;
+    experiments(context, &mut Bench::new(&target), &mut run)?;
     if context.store.is_some() {
         store.replace(&kept, &run)?;
     }
@@ -132,24 +142,46 @@ impl ProofConsent {
     }
 }
 
-fn experiments(context: &mut Context<'_>, target: &Target, run: &mut Run) -> Result<()> {
+fn experiments(context: &mut Context<'_>, bench: &mut Bench<'_>, run: &mut Run) -> Result<()> {
     run.experiments.clear();
     linerate_analysis::conclude(run);
     context.watcher.event(Event::Follows {
         kind: run.kind(),
         title: "proof of what limits",
     });
-    let mut bench = Bench::new(target);
     while run.experiments.len() < MAX_EXPERIMENTS && !context.interrupted() {
         let Some(verdict) = to_try(run) else {
             break;
         };
-        let record = experiment(context, &mut bench, run, &verdict)?;
+        let record = experiment(context, bench, run, &verdict)?;
+        run.experiments.push(record);
+        linerate_analysis::conclude(run);
+    }
+    if let Some(verdict) = of_its_work(context, run) {
+        let record = experiment(context, bench, run, &verdict)?;
         run.experiments.push(record);
         linerate_analysis::conclude(run);
     }
     context.watcher.event(Event::Ended);
     Ok(())
+}
+
+/// The verdict on a device that was proved to limit, with what tells how much a part of its work costs, where it can do
+/// without.
+fn of_its_work(context: &Context<'_>, run: &Run) -> Option<Verdict> {
+    let work = context.device.as_ref()?.task()?;
+    let verdict = run.verdict.as_ref().filter(|verdict| {
+        let changes = verdict
+            .experiment
+            .as_ref()
+            .and_then(|experiment| experiment.test.as_ref());
+        let is_of_device = changes.is_some_and(|test| test.change.is_of_device());
+        is_of_device && verdict.confidence == Confidence::Confirmed
+    })?;
+    Some(Verdict {
+        experiment: Some(Box::new(without(work).into())),
+        ..verdict.clone()
+    })
 }
 
 /// The claim to try next: the verdict, or where nothing was identified what a rule makes most of.
@@ -211,7 +243,7 @@ fn pairs(
     verdict: &Verdict,
 ) -> Result<ExperimentOutcome, NoTrial> {
     let design = Design::from_run(run, verdict)?;
-    let mut log = Log::from_record(record);
+    let mut log = Log::from_record(record, design.test.change);
     let pilot = log.measure(context, bench, &design.baseline, Part::Pilot)?;
     let Some(pilot) = pilot else {
         return Ok(cut(
@@ -274,14 +306,16 @@ fn cut(mut outcome: ExperimentOutcome, why: &str) -> ExperimentOutcome {
 /// Where the trials of one experiment are kept.
 struct Log<'a> {
     limit: Limit,
+    change: Change,
     trials: &'a mut Vec<ExperimentTrial>,
     pair: u32,
 }
 
 impl<'a> Log<'a> {
-    fn from_record(record: &'a mut ExperimentRecord) -> Self {
+    fn from_record(record: &'a mut ExperimentRecord, change: Change) -> Self {
         Self {
             limit: record.limit.clone(),
+            change,
             trials: &mut record.trials,
             pair: 0,
         }
@@ -327,7 +361,19 @@ impl<'a> Log<'a> {
             scale: Self::STEP,
         };
         let index = u32::try_from(self.trials.len()).unwrap_or(u32::MAX);
-        let made = bench.measure(&mut watcher, context.interrupt, spec, index)?;
+        let (interrupt, device) = (context.interrupt, &mut context.device);
+        let made = match self.change {
+            Change::Wire if part == Part::Changed => {
+                bench.measure_over_wire(&mut watcher, interrupt, spec, index)
+            }
+            Change::Without { .. } if part == Part::Changed => {
+                give(device, false)?;
+                let made = bench.measure(&mut watcher, interrupt, spec, index);
+                give(device, true)?;
+                made
+            }
+            _ => bench.measure(&mut watcher, interrupt, spec, index),
+        }?;
         let Some(mut trial) = made else {
             return Ok(None);
         };
@@ -340,4 +386,12 @@ impl<'a> Log<'a> {
         });
         Ok(Some(trial))
     }
+}
+
+/// Gives the device under test the part of its work that can be taken from it, or takes it.
+fn give(device: &mut Option<&mut dyn Dut>, is_given: bool) -> Result<(), NoTrial> {
+    let given = device
+        .as_mut()
+        .map_or(Ok(()), |device| device.give(is_given));
+    given.map_err(|error| NoTrial::Failed(error.into()))
 }

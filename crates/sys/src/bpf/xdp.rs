@@ -144,7 +144,7 @@ impl XdpProgram {
         };
         // SAFETY: `LinkCreate` is laid out as this command's attributes and names no address.
         let link = unsafe { open(LINK_CREATE, &attributes) }?;
-        Ok(XdpLink { _link: link })
+        Ok(XdpLink { link })
     }
 }
 
@@ -173,8 +173,33 @@ impl XdpProgram {
 /// A program at an interface, until dropped.
 #[derive(Debug)]
 pub struct XdpLink {
-    _link: OwnedFd,
+    link: OwnedFd,
 }
+
+impl XdpLink {
+    /// Puts `program` in the place of the one that runs; no frame passes between them.
+    pub fn replace(&self, program: &XdpProgram) -> io::Result<()> {
+        let attributes = LinkUpdate {
+            link_fd: number(&self.link),
+            new_prog_fd: number(&program.0),
+            flags: 0,
+            old_prog_fd: 0,
+        };
+        // SAFETY: `LinkUpdate` is laid out as this command's attributes and names no address.
+        unsafe { bpf(LINK_UPDATE, &attributes) }.map(drop)
+    }
+}
+
+/// The `link_update` part of uapi's `union bpf_attr`.
+#[repr(C)]
+struct LinkUpdate {
+    link_fd: u32,
+    new_prog_fd: u32,
+    flags: u32,
+    old_prog_fd: u32,
+}
+
+const _: () = assert!(size_of::<LinkUpdate>() == 16);
 
 /// The `link_create` part of uapi's `union bpf_attr`.
 #[repr(C)]
@@ -188,6 +213,7 @@ struct LinkCreate {
 const _: () = assert!(size_of::<LinkCreate>() == 16);
 
 const LINK_CREATE: libc::c_long = 28;
+const LINK_UPDATE: libc::c_long = 29;
 const MAP_TYPE_DEVMAP: u32 = 14;
 const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;

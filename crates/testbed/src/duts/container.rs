@@ -14,7 +14,7 @@ use super::params::params;
 use super::programs::Program;
 use super::router::{
     NFT, Neighbours, Routing, RuleCounts, Rules, lay, nft_counters, wait_until_silent,
-    without_table,
+    without_table, without_tables,
 };
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
 use crate::interfaces::{index_of, netlink, set_up, within};
@@ -124,6 +124,14 @@ impl Rules for Chains {
             NFT.run(&["-f", "-"], &self.text(family))?;
         }
         Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn remove(&self) -> Result<()> {
+        without_tables()
     }
 
     fn read(&self) -> Result<RuleCounts> {

@@ -3,7 +3,7 @@
 use super::cables::{Cables, Tester, dropped};
 use super::{Dut, DutSetup};
 use crate::{Result, TeardownError, TestbedError};
-use linerate_model::dut::{CounterReset, DutCounters, DutFacts, DutPlace, DutWork};
+use linerate_model::dut::{CounterReset, DutCounters, DutFacts, DutPlace, DutTask, DutWork};
 use linerate_sys::netns::NetNamespace;
 use std::io;
 use std::sync::Arc;
@@ -23,6 +23,16 @@ pub(super) trait Inside: Send {
     /// Resets it while it forwards; returns once that has begun. `None` where there is no way to.
     fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<Counts>> {
         None
+    }
+
+    /// The part of its work that [`Self::give`] takes and gives.
+    fn task(&self) -> Option<DutTask> {
+        None
+    }
+
+    /// Gives it that part of its work, or takes it.
+    fn give(&mut self, _device: &Arc<NetNamespace>, _is_given: bool) -> Result<()> {
+        Ok(())
     }
 
     /// Ends it and returns the errors.
@@ -136,6 +146,14 @@ impl<T: Inside> Dut for Forwarder<T> {
 
     fn work(&self) -> DutWork {
         self.inside.work()
+    }
+
+    fn task(&self) -> Option<DutTask> {
+        self.inside.task()
+    }
+
+    fn give(&mut self, is_given: bool) -> Result<()> {
+        self.inside.give(&self.cables.device, is_given)
     }
 
     fn reset(&mut self) -> Result<()> {

@@ -9,7 +9,7 @@ use super::params::params;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
 use crate::interfaces::{index_of, netlink, within};
 use crate::{Result, TestbedError};
-use linerate_model::dut::{DutCounters, DutPlace};
+use linerate_model::dut::{DutCounters, DutPlace, DutTask};
 use linerate_sys::bpf::{
     Assembler, Condition, Counters, DeviceMap, Program, XdpLink, XdpMode, XdpProgram,
 };
@@ -122,11 +122,11 @@ impl std::fmt::Display for Cost {
 ///
 /// Field order is teardown order: the attachment first.
 struct End {
-    _link: XdpLink,
-    _program: XdpProgram,
-    _devices: DeviceMap,
+    link: XdpLink,
+    devices: DeviceMap,
     counters: Counters,
     port: Side,
+    cost: Cost,
 }
 
 /// Counters of a program, by byte in its map.
@@ -150,12 +150,21 @@ impl End {
         let program = XdpProgram::load(&program).map_err(step())?;
         let link = program.attach(index, mode).map_err(step())?;
         Ok(Self {
-            _link: link,
-            _program: program,
-            _devices: devices,
+            link,
+            devices,
             counters,
             port: own,
+            cost,
         })
+    }
+
+    /// Forwards by the program of another cost, which counts on.
+    fn replace(&mut self, cost: Cost) -> Result<()> {
+        let port = self.port.device_port();
+        let step = || TestbedError::step(format!("replacing the XDP program of {port}"));
+        let code = program(&self.counters, &self.devices, cost);
+        let program = XdpProgram::load(&code).map_err(step())?;
+        self.link.replace(&program).map_err(step())
     }
 }
 
@@ -194,6 +203,19 @@ fn program(counters: &Counters, devices: &DeviceMap, cost: Cost) -> Program {
 struct Programs([End; 2]);
 
 impl Inside for Programs {
+    fn task(&self) -> Option<DutTask> {
+        let works = self.0.iter().any(|end| end.cost.work > 0);
+        works.then_some(DutTask::Instructions)
+    }
+
+    fn give(&mut self, _device: &Arc<NetNamespace>, is_given: bool) -> Result<()> {
+        for end in &mut self.0 {
+            let work = if is_given { end.cost.work } else { 0 };
+            end.replace(Cost { work, ..end.cost })?;
+        }
+        Ok(())
+    }
+
     fn count(&mut self, _device: &Arc<NetNamespace>, counted: &mut DutCounters) -> Result<()> {
         for end in &self.0 {
             let port = end.port.device_port();

@@ -2,6 +2,7 @@
 
 use super::evidence::{Delays, Evidence, LossPlaces};
 use super::{Cause, link, path_loss, policer, sender_cpu, tool, words};
+use crate::experiment::wire_in_place;
 use crate::readings::device_cores;
 use crate::thresholds::ceiling::NEAR;
 use crate::thresholds::device::{BESIDE_OTHERS, CLEARLY, DISTURBED, MOST};
@@ -31,9 +32,9 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
     if let Some(placed) =
         LossPlaces::from_evidence(&evidence).filter(|p| p.share(&[Place::Device]) >= MOST)
     {
-        dropped(&placed, &evidence, verdict);
+        dropped(run, &placed, &evidence, verdict);
     } else if is_silent(&evidence, verdict) {
-        dropped_silently(&evidence, verdict);
+        dropped_silently(run, &evidence, verdict);
     } else if let Some(cost) = Cost::from_evidence(run, &evidence, verdict) {
         cost.judge(verdict);
     } else {
@@ -64,7 +65,7 @@ fn busiest_functions(evidence: &Evidence<'_>) -> Option<String> {
 }
 
 /// The device dropped most of what was lost.
-fn dropped(placed: &LossPlaces, evidence: &Evidence<'_>, verdict: &mut Verdict) {
+fn dropped(run: &Run, placed: &LossPlaces, evidence: &Evidence<'_>, verdict: &mut Verdict) {
     verdict.claim = format!(
         "The device under test limits: it dropped {} by its own counters, first at its {}.",
         placed.figure(&[Place::Device]),
@@ -82,10 +83,18 @@ fn dropped(placed: &LossPlaces, evidence: &Evidence<'_>, verdict: &mut Verdict) 
     verdict.side = None;
     verdict.confidence = Confidence::Supported;
     verdict.share_ratio = None;
-    verdict.experiment = Some(Box::new(Experiment::in_words(
+    verdict.experiment = Some(Box::new(proof(
+        run,
         "give the device more of what drops there: CPU time, a longer queue, fewer rules",
-        "it forwards more frames without loss",
     )));
+}
+
+/// What would prove it: a wire in the device's place where linerate measured one already, else a change in words.
+fn proof(run: &Run, otherwise: &str) -> Experiment {
+    let in_words = || Experiment::in_words(otherwise, "it forwards more frames without loss");
+    let over_wire = run.config.ceiling.as_ref();
+    let experiment = over_wire.map(|_| wire_in_place().into());
+    experiment.unwrap_or_else(in_words)
 }
 
 /// Whether most was lost between the two ports, and nothing but the path is blamed: the device is all the path there is.
@@ -104,7 +113,7 @@ const BETWEEN: [Place; 2] = [Place::Device, Place::Network];
 /// The device lost most of what was lost, and no counter of its own says where. How it drops follows from the one-way delay:
 /// a process that falls behind has a full queue, in which every frame waits that it forwards; what polices forwards at once or
 /// not at all.
-fn dropped_silently(evidence: &Evidence<'_>, verdict: &mut Verdict) {
+fn dropped_silently(run: &Run, evidence: &Evidence<'_>, verdict: &mut Verdict) {
     let Some(placed) = LossPlaces::from_evidence(evidence) else {
         return;
     };
@@ -143,10 +152,7 @@ fn dropped_silently(evidence: &Evidence<'_>, verdict: &mut Verdict) {
         Confidence::Weak
     };
     verdict.share_ratio = Some(Ratio::clamped(placed.share(&BETWEEN)));
-    verdict.experiment = Some(Box::new(Experiment::in_words(
-        change,
-        "it forwards more frames without loss",
-    )));
+    verdict.experiment = Some(Box::new(proof(run, change)));
 }
 
 /// Time of a frame in nanoseconds, through the device and over a wire in its place: of the time in which the sender ran. A
@@ -201,10 +207,7 @@ impl Cost {
         }
         verdict.limit = CAUSE.limit();
         verdict.side = None;
-        verdict.experiment = Some(Box::new(Experiment::in_words(
-            "take work from the device (fewer rules, no connection tracking), or give it a core of its own",
-            "a frame takes less time, and more are forwarded",
-        )));
+        verdict.experiment = Some(Box::new(wire_in_place().into()));
     }
 }
 

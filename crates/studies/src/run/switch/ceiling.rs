@@ -35,21 +35,7 @@ pub(super) fn ceilings(
     plan: &SwitchPlan,
     datapath: &DatapathChoice,
 ) -> Result<Ceilings> {
-    let wire = DutChoice {
-        kind: "wire".to_owned(),
-        params: BTreeMap::new(),
-    };
-    // Over a wire nobody has the address of a router.
-    let mut plan = plan.clone();
-    plan.neighbours = NeighbourMode::Static;
-    let plan = &plan;
-    on_device(plan, &wire, |ports, _| {
-        for (key, value) in &datapath.params {
-            let is_place = ports.datapath.params.contains_key(key) && key != GENERATOR;
-            if !is_place {
-                ports.datapath.params.insert(key.clone(), value.clone());
-            }
-        }
+    on_wire(plan, datapath, |plan, ports| {
         let mut client = Client::connect(&ports.target)?;
         let mut found = Ceilings::new();
         for cell in plan.cells() {
@@ -60,6 +46,30 @@ pub(super) fn ceilings(
         }
         context.watcher.event(Event::Ended);
         Ok(found)
+    })
+}
+
+/// Works with a veth pair in the device's place, with frames as those of `datapath`. The plan is as for the wire.
+pub(super) fn on_wire<T>(
+    plan: &SwitchPlan,
+    datapath: &DatapathChoice,
+    work: impl FnOnce(&SwitchPlan, &mut Ports) -> Result<T>,
+) -> Result<T> {
+    let wire = DutChoice {
+        kind: "wire".to_owned(),
+        params: BTreeMap::new(),
+    };
+    // Over a wire nobody has the address of a router.
+    let mut plan = plan.clone();
+    plan.neighbours = NeighbourMode::Static;
+    on_device(&plan, &wire, |ports, _| {
+        for (key, value) in &datapath.params {
+            let is_place = ports.datapath.params.contains_key(key) && key != GENERATOR;
+            if !is_place {
+                ports.datapath.params.insert(key.clone(), value.clone());
+            }
+        }
+        work(&plan, ports)
     })
 }
 

@@ -15,18 +15,20 @@ mod ports;
 pub(crate) use methods::{ALL as METHODS, Method};
 pub use plan::{DeviceChoice, DeviceDraft, SwitchPlan};
 
-use super::after::After;
+use super::after::{After, proved};
+use super::bench::{self, Wire};
 use super::{SaturatePlan, saturate};
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
 use crate::watch::ScaledWatcher;
 use anyhow::Result;
-use ceiling::{Ceilings, ceilings};
+use ceiling::{Ceilings, ceilings, on_wire};
 use linerate_client::Client;
 use linerate_model::calibration::HostCeiling;
 use linerate_model::run::{Forwarding, FrameMix, Run, RunKind, RunWork, frame_rate};
 use linerate_model::spec::{DatapathChoice, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, Layer, PacketRate};
+use linerate_sys::netns::NetNamespace;
 use methods::{Bench, Loads};
 use plan::FrameCell;
 pub(crate) use ports::check_device;
@@ -168,7 +170,7 @@ impl Ports {
                     device: Context::lend(&mut context.device),
                     ..Context::of_part(&context.command, context.interrupt, &mut watcher)
                 };
-                let part = self.searched(&mut inner, &search, &name, ceiling, after);
+                let part = self.searched(&mut inner, plan, &search, &name, ceiling, after);
                 let part = part.inspect_err(|error| recorder.give_up(error))?;
                 row = Forwarding::of_search(&part, cell.way, plan.overhead);
                 recorder.part(context, part);
@@ -203,6 +205,7 @@ impl Ports {
     fn searched(
         &self,
         context: &mut Context<'_>,
+        plan: &SwitchPlan,
         search: &SaturatePlan,
         name: &str,
         ceiling: Option<&HostCeiling>,
@@ -212,7 +215,26 @@ impl Ports {
         part.title = Some(name.to_owned());
         part.config.ceiling = ceiling.cloned();
         linerate_analysis::conclude(&mut part);
-        after.follow(context, &self.target, part)
+        let part = after.unproved().follow(context, &self.target, part)?;
+        if !after.prove {
+            return Ok(part);
+        }
+        let mut device = bench::Bench::new(&self.target);
+        if ceiling.is_none() {
+            return proved(context, &mut device, part);
+        }
+        let tested = NetNamespace::current()?;
+        on_wire(plan, &self.datapath, |_, wire| {
+            let network = NetNamespace::current()?;
+            tested.enter()?;
+            let mut bench = device.with_wire(Wire {
+                target: &wire.target,
+                datapath: &wire.datapath,
+                network,
+                tested,
+            });
+            proved(context, &mut bench, part)
+        })
     }
 
     /// A row with what its measurements do not know.

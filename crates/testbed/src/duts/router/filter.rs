@@ -61,10 +61,6 @@ impl Family {
 }
 
 impl Filter {
-    fn is_empty(self) -> bool {
-        self.rules == 0 && !self.is_tracking && !self.is_masquerading
-    }
-
     /// The programs that it needs.
     pub(super) fn programs(self) -> &'static [Program] {
         match self.firewall {
@@ -160,6 +156,25 @@ impl Rules for Filter {
         Ok(())
     }
 
+    fn is_empty(&self) -> bool {
+        self.rules == 0 && !self.is_tracking && !self.is_masquerading
+    }
+
+    fn remove(&self) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        match self.firewall {
+            Firewall::IptablesNft => {
+                for restore in RESTORE {
+                    restore.run(&[], "*filter\nCOMMIT\n*nat\nCOMMIT\n")?;
+                }
+                Ok(())
+            }
+            Firewall::Nft => without_tables(),
+        }
+    }
+
     fn read(&self) -> Result<RuleCounts> {
         let mut counts = RuleCounts::default();
         if self.is_empty() {
@@ -194,6 +209,12 @@ impl RuleCounts {
 /// Commands that delete the table `linerate` of a family, whether there is one or not.
 pub(in super::super) fn without_table(family: &str) -> String {
     format!("table {family} linerate\ndelete table {family} linerate\n")
+}
+
+/// Deletes the tables `linerate` of both families.
+pub(in super::super) fn without_tables() -> Result<()> {
+    let text = Family::ALL.map(|family| without_table(family.as_str()));
+    NFT.run(&["-f", "-"], &text.concat()).map(drop)
 }
 
 /// Counters of the table `linerate` of each family.

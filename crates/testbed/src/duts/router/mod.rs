@@ -15,9 +15,9 @@ use super::{Availability, Dut, DutKind, DutParam, DutSetup};
 use crate::interfaces::{COMING_UP, index_of, netlink, within};
 use crate::{Result, TeardownError, TestbedError};
 use filter::{Filter, Firewall};
-pub(super) use filter::{NFT, nft_counters, without_table};
+pub(super) use filter::{NFT, nft_counters, without_table, without_tables};
 use linerate_model::Clock as _;
-use linerate_model::dut::{DutCounters, DutPlace};
+use linerate_model::dut::{DutCounters, DutPlace, DutTask};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Netlink};
 use linerate_sys::netns::NetNamespace;
@@ -107,6 +107,10 @@ fn filter(setup: &DutSetup) -> Result<Filter> {
 pub(super) trait Rules: Send + 'static {
     /// Makes them in the calling thread's network, in place of those that it has made before.
     fn make(&self) -> Result<()>;
+    /// Whether there are any.
+    fn is_empty(&self) -> bool;
+    /// Removes them from the calling thread's network, with their counters.
+    fn remove(&self) -> Result<()>;
     /// What they counted, in the calling thread's network.
     fn read(&self) -> Result<RuleCounts>;
 }
@@ -198,6 +202,23 @@ impl<R: Rules + Sync> Inside for Routing<R> {
     /// Forwards nothing while its rules are made anew. What these counted since the last reading is lost with them.
     fn reset(&mut self, device: &Arc<NetNamespace>) -> Option<Result<Counts>> {
         Some(self.restart(device).map(|()| Counts::Kept))
+    }
+
+    fn task(&self) -> Option<DutTask> {
+        (!self.rules.is_empty()).then_some(DutTask::PacketFilter)
+    }
+
+    fn give(&mut self, device: &Arc<NetNamespace>, is_given: bool) -> Result<()> {
+        self.settle()?;
+        self.earlier = self.last.clone();
+        let rules = Arc::clone(&self.rules);
+        within(device, "the router", move || {
+            if is_given {
+                rules.make()
+            } else {
+                rules.remove()
+            }
+        })
     }
 
     fn close(&mut self) -> Result<(), Vec<TeardownError>> {

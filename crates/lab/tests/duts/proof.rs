@@ -1,0 +1,73 @@
+//! `linerate switch --prove`: what a wire in the device's place, and a device with less work, show.
+
+use crate::command::{rows, tried_and};
+use linerate_model::run::{Answer, Change, Confidence, ExperimentRecord, Quantity, Run};
+use linerate_studies::run::After;
+
+/// The one search of a device, with its verdict put to the proof.
+fn proved(device: &str) -> Run {
+    let options = [
+        ("dut", device),
+        ("frame-size", "64"),
+        ("loss-goal", "0"),
+        ("width", "5%"),
+        ("budget", "4s"),
+        ("delay-load", ""),
+        ("diagnose", "0s"),
+        ("method", "throughput,loss-curve"),
+        ("loss-step", "50%"),
+    ];
+    let after = After {
+        prove: true,
+        ..After::default()
+    };
+    let run = tried_and(&options, after).unwrap();
+    rows(&run).1[0].clone()
+}
+
+fn change(record: &ExperimentRecord) -> Option<Change> {
+    record.experiment.test.as_ref().map(|test| test.change)
+}
+
+/// Changed ÷ baseline of the frames received, with its lower bound.
+fn gain(record: &ExperimentRecord) -> (f64, f64) {
+    let seen = record.experiment.outcome.as_ref().unwrap().observed[0];
+    assert_eq!(seen.prediction.quantity, Quantity::ReceivedPacketRate);
+    let estimate = seen.estimate;
+    (estimate.point, estimate.interval.unwrap().low)
+}
+
+/// A device whose work is many instructions per frame is named, a wire in its place carries more, and without these
+/// instructions so does it. The same of a router whose rules all frames pass. Its counters go on meanwhile: the trials of the
+/// method that follows balance with them.
+pub(crate) fn a_device_is_proved_by_a_wire_and_by_less_work() {
+    for device in ["xdp,work=20000", "router,rules=2000"] {
+        let part = proved(device);
+        let verdict = part.verdict.as_ref().unwrap();
+        assert_eq!(verdict.limit.id(), "device", "{device}: {verdict:?}");
+        assert_eq!(
+            verdict.confidence,
+            Confidence::Confirmed,
+            "{device}: {verdict:?}"
+        );
+        let [wire, without] = part.experiments.as_slice() else {
+            panic!("{device}: {:?}", part.experiments);
+        };
+        assert_eq!(change(wire), Some(Change::Wire), "{device}");
+        assert!(
+            matches!(change(without), Some(Change::Without { .. })),
+            "{device}: {without:?}"
+        );
+        for record in [wire, without] {
+            let outcome = record.experiment.outcome.as_ref().unwrap();
+            assert_eq!(outcome.answer, Answer::Agreed, "{device}: {outcome:?}");
+            assert!(gain(record).1 >= 1.05, "{device}: {outcome:?}");
+        }
+        // Most of its time goes there: without that work it forwards several times as much.
+        assert!(gain(without).0 > 2.0, "{device}: {without:?}");
+        assert!(
+            verdict.evidence[0].starts_with("Without the "),
+            "{verdict:?}"
+        );
+    }
+}
