@@ -110,6 +110,7 @@ pub(crate) fn what_is_missing_is_said_with_its_package() {
     for (text, package, file) in [
         ("ovs", "openvswitch-switch", "ovs-vswitchd"),
         ("testpmd", "dpdk-dev", "dpdk-testpmd"),
+        ("router,control=bird", "bird2", "bird"),
         (
             "router,rules=1,firewall=iptables-nft",
             "iptables",

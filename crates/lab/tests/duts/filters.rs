@@ -69,6 +69,29 @@ pub(crate) fn connections_are_tracked_and_addresses_rewritten() {
     }
 }
 
+/// Nobody but the daemon gives the router its routes, and the kernel keeps them while the daemon is restarted.
+pub(crate) fn a_routing_daemon_gives_the_routes_and_may_restart() {
+    let text = "router,control=bird,routes=2000";
+    need(text);
+    let mut dut = started(text);
+    for round in ["first", "restarted"] {
+        let before = dut.counters().unwrap();
+        for family in [Family::V4, Family::V6] {
+            for way in Way::BOTH {
+                assert_forwards(&mut *dut, way, family, 500);
+            }
+        }
+        let counted = grown(&mut *dut, &before);
+        assert_eq!(
+            counted.dropped(),
+            PacketCount::new(0),
+            "{round}: {counted:?}"
+        );
+        dut.reset().unwrap();
+    }
+    dut.close().unwrap();
+}
+
 pub(crate) fn a_container_has_the_address_of_its_host_outside() {
     for (text, outside) in [
         ("container,masquerade=true", Ipv4Addr::new(198, 19, 0, 1)),

@@ -151,6 +151,10 @@ const CASES: &[Case] = &[
         run: filters::connections_are_tracked_and_addresses_rewritten,
     },
     Case {
+        name: "filters::a_routing_daemon_gives_the_routes_and_may_restart",
+        run: filters::a_routing_daemon_gives_the_routes_and_may_restart,
+    },
+    Case {
         name: "filters::a_container_has_the_address_of_its_host_outside",
         run: filters::a_container_has_the_address_of_its_host_outside,
     },

@@ -13,7 +13,7 @@ use super::forwarder::Forwarder;
 use super::params::params;
 use super::programs::Program;
 use super::router::{
-    NFT, Neighbours, Routing, RuleCounts, Rules, lay, nft_counters, wait_until_silent,
+    NFT, Neighbours, Routes, Routing, RuleCounts, Rules, lay, nft_counters, wait_until_silent,
     without_table, without_tables,
 };
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
@@ -56,6 +56,7 @@ impl DutKind for Container {
             &cables,
             legs,
             Neighbours::Static,
+            Routes::ALONE,
             Chains { is_masquerading },
         )?;
         within(&cables.device, "the container's host", wait_until_silent)?;

@@ -5,6 +5,7 @@
 
 mod counts;
 mod filter;
+mod routes;
 
 use super::cables::{Cables, Ipv6, NextHop, Side, dropped, kernel_version, set_sysctl};
 use super::forwarder::{Counts, Forwarder, Inside};
@@ -21,6 +22,8 @@ use linerate_model::dut::{DutCounters, DutPlace, DutTask};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Netlink};
 use linerate_sys::netns::NetNamespace;
+pub(super) use routes::Routes;
+use routes::{Control, Daemon};
 use std::fs;
 use std::io;
 use std::net::IpAddr;
@@ -49,6 +52,10 @@ params! {
         "Whether connections are tracked, and packets of invalid ones dropped.";
     NAT = "nat": "true|false" ("false"),
         "Whether IPv4 packets from port A to port B get the router's address, by which a tester must know them.";
+    ROUTES = "routes": "0…200000" ("0"),
+        "Routes of each family that it has beside those to the tester's networks.";
+    CONTROL = "control": "static|bird" ("static"),
+        "Who gives the kernel its routes: linerate, or a routing daemon, which a reset restarts in place of the rules.";
     NEIGHBOURS = "neighbours": "static|learned" ("static"),
         "Whether it is given the tester's MAC addresses, or asks for them by ARP and neighbour discovery.";
 }
@@ -68,7 +75,10 @@ impl DutKind for Router {
 
     fn programs(&self, setup: &DutSetup) -> Availability {
         match filter(setup) {
-            Ok(filter) => Program::all(filter.programs()),
+            Ok(filter) => {
+                let routes = routes(setup).map_or(&[][..], Routes::programs);
+                Program::all(&[filter.programs(), routes].concat())
+            }
             // The parameter is wrong, which `start` says.
             Err(_) => Availability::Available,
         }
@@ -76,12 +86,13 @@ impl DutKind for Router {
 
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
         let filter = filter(setup)?;
-        let description = format!("Linux router, {}", filter.description());
+        let routes = routes(setup)?;
+        let description = format!("Linux router, {}, {routes}", filter.description());
         let neighbours = setup.one_of(NEIGHBOURS, &Neighbours::ALL)?;
         let legs = Side::BOTH.map(Side::device_port);
         let cables = lay(setup)?;
         cables.bring_up()?;
-        let inside = Routing::start(&cables, legs, neighbours, filter)?;
+        let inside = Routing::start(&cables, legs, neighbours, routes, filter)?;
         within(&cables.device, "the router", wait_until_silent)?;
         let version = kernel_version();
         let dut = Forwarder::running(setup, &description, version, cables, inside);
@@ -100,6 +111,13 @@ fn filter(setup: &DutSetup) -> Result<Filter> {
         rules: setup.number(RULES, 0..=100_000)?.unwrap_or(0),
         is_tracking: setup.switch(CONNTRACK, false)?,
         is_masquerading: setup.switch(NAT, false)?,
+    })
+}
+
+fn routes(setup: &DutSetup) -> Result<Routes> {
+    Ok(Routes {
+        control: setup.one_of(CONTROL, &Control::ALL)?,
+        more: setup.number(ROUTES, 0..=200_000)?.unwrap_or(0),
     })
 }
 
@@ -136,6 +154,8 @@ fn add(counts: &mut Vec<(String, u64)>, later: Vec<(String, u64)>) {
 
 /// Forwarding of the kernel in the device's network.
 pub(super) struct Routing<R> {
+    /// Who gives it its routes, where that is a program.
+    daemon: Option<Daemon>,
     rules: Arc<R>,
     /// What rules counted that a reset made anew, and all had counted at the last reading.
     earlier: RuleCounts,
@@ -150,6 +170,7 @@ impl<R: Rules + Sync> Routing<R> {
         cables: &Cables,
         legs: [InterfaceName; 2],
         neighbours: Neighbours,
+        routes: Routes,
         rules: R,
     ) -> Result<Self> {
         let rules = Arc::new(rules);
@@ -158,13 +179,15 @@ impl<R: Rules + Sync> Routing<R> {
             let mut netlink = netlink()?;
             for (side, leg) in Side::BOTH.into_iter().zip(&legs) {
                 let index = index_of(&mut netlink, leg)?;
-                add_routes(&mut netlink, side, index, neighbours)
+                add_addresses(&mut netlink, side, index, neighbours)
                     .map_err(TestbedError::step(format!("routing by {leg}")))?;
             }
+            routes.add(&legs)?;
             forward()?;
             made.make()
         })?;
         Ok(Self {
+            daemon: routes.daemon(&cables.device)?,
             rules,
             earlier: RuleCounts::default(),
             last: RuleCounts::default(),
@@ -181,6 +204,7 @@ impl<R: Rules + Sync> Routing<R> {
 impl<R: Rules + Sync> Inside for Routing<R> {
     fn count(&mut self, device: &Arc<NetNamespace>, counted: &mut DutCounters) -> Result<()> {
         self.settle()?;
+        self.daemon.as_mut().map_or(Ok(()), Daemon::check)?;
         let rules = Arc::clone(&self.rules);
         let (drops, read) = within(device, "the router", move || {
             Ok((counts::read(), rules.read()?))
@@ -199,8 +223,12 @@ impl<R: Rules + Sync> Inside for Routing<R> {
         Ok(())
     }
 
-    /// Forwards nothing while its rules are made anew. What these counted since the last reading is lost with them.
+    /// Restarts its daemon; without one it forwards nothing while its rules are made anew, and what these counted since the
+    /// last reading is lost with them.
     fn reset(&mut self, device: &Arc<NetNamespace>) -> Option<Result<Counts>> {
+        if let Some(daemon) = &mut self.daemon {
+            return Some(daemon.restart());
+        }
         Some(self.restart(device).map(|()| Counts::Kept))
     }
 
@@ -244,32 +272,26 @@ impl<R: Rules + Sync> Routing<R> {
     }
 }
 
-/// Gives interface `index` its addresses, point-to-point with the tester's, and routes the network behind the tester's
-/// port to it.
-fn add_routes(
+/// Gives interface `index` its addresses, point-to-point with the tester's.
+fn add_addresses(
     netlink: &mut Netlink,
     side: Side,
     index: InterfaceIndex,
     neighbours: Neighbours,
 ) -> io::Result<()> {
-    let (own, tester, network) = (
-        side.device_addresses(),
-        side.tester_addresses(),
-        side.network(),
-    );
-    let families: [([IpAddr; 3], u8); 2] = [
-        ([own.0.into(), tester.0.into(), network.0.into()], 16),
-        ([own.1.into(), tester.1.into(), network.1.into()], 64),
+    let (own, tester) = (side.device_addresses(), side.tester_addresses());
+    let families: [[IpAddr; 2]; 2] = [
+        [own.0.into(), tester.0.into()],
+        [own.1.into(), tester.1.into()],
     ];
     let deadline = MonoClock.now().after(COMING_UP);
-    for ([own, tester, network], prefix) in families {
+    for [own, tester] in families {
         netlink.add_address_to_peer(index, own, tester)?;
         // The tester is reached by a route that an IPv6 address gets a moment later.
         netlink.wait_until(deadline, |netlink| netlink.is_local(own))?;
         if neighbours == Neighbours::Static {
             netlink.add_neighbour(index, tester, side.tester_mac())?;
         }
-        netlink.add_route(network, prefix, tester, index)?;
     }
     Ok(())
 }
