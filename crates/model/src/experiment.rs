@@ -329,6 +329,8 @@ pub enum Baseline {
     BelowBest,
     /// The highest load that was carried without loss.
     Carried,
+    /// Just above the bound that was found, or where there is none above the lowest load at which something was lost.
+    AboveLoss,
     /// The most that linerate sends over a wire in the device's place.
     Ceiling,
 }

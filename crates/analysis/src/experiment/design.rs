@@ -108,28 +108,31 @@ impl Design {
     }
 }
 
-/// What a device that limits does less than this is no limit worth a change: it is the scatter between trials.
-const CLEARLY_MORE: f64 = 1.05;
+/// A device that limits lets pass less than a wire by more than trials scatter.
+const CLEARLY_MORE: Prediction = Prediction::at_least(Quantity::ReceivedPacketRate, 1.05);
+/// Of what a device drops, a wire in its place loses next to nothing; others of the host may drop some too.
+const MOST_ARRIVES: Prediction = Prediction::at_most(Quantity::LossRatio, 0.5);
 
-/// An experiment on a claim that the device under test limits: with a wire in its place clearly more frames arrive. The
-/// load is well above what the device forwards.
-pub(crate) fn wire_in_place() -> ExperimentTest {
-    of_device(Change::Wire, Baseline::FarAboveBound)
+/// An experiment on a claim that a device drops: over a wire in its place most of it arrives.
+pub(crate) fn wire_that_drops_nothing() -> ExperimentTest {
+    one_prediction(Change::Wire, MOST_ARRIVES, Baseline::AboveLoss)
+}
+
+/// An experiment on a claim that a device's work takes the time of those who send: a wire in its place carries more.
+pub(crate) fn wire_that_carries_more() -> ExperimentTest {
+    one_prediction(Change::Wire, CLEARLY_MORE, Baseline::FarAboveBound)
 }
 
 /// An experiment on how much a part of a device's work costs: without it clearly more frames arrive. The load is the
 /// highest, so that the gain has room.
 pub fn without(work: DutTask) -> ExperimentTest {
-    of_device(Change::Without { work }, Baseline::Ceiling)
+    one_prediction(Change::Without { work }, CLEARLY_MORE, Baseline::Ceiling)
 }
 
-fn of_device(change: Change, baseline: Baseline) -> ExperimentTest {
+fn one_prediction(change: Change, prediction: Prediction, baseline: Baseline) -> ExperimentTest {
     ExperimentTest {
         change,
-        predictions: vec![Prediction::at_least(
-            Quantity::ReceivedPacketRate,
-            CLEARLY_MORE,
-        )],
+        predictions: vec![prediction],
         baseline,
     }
 }
@@ -234,6 +237,12 @@ fn saturating_load(run: &Run, direction: Direction, verdict: &Verdict) -> Option
             .map(|rate| scaled(rate, above_sender))
             .or_else(|| above(ABOVE_BOUND)),
         Baseline::FarAboveBound => above(FAR_ABOVE),
+        Baseline::AboveLoss => {
+            let lossy = here().filter(|trial| !carried(trial));
+            let lowest = lossy.filter_map(|trial| trial.intended_load).min();
+            let start = bound(false).or(lowest);
+            start.map(|rate| scaled(rate, ABOVE_BOUND))
+        }
         Baseline::Ceiling => run.config.ceiling.as_ref().map(|most| most.offered),
     }
 }

@@ -22,7 +22,7 @@ mod prepare;
 mod tests;
 
 pub use design::{Design, NotRun, repeatable, without};
-pub(crate) use design::{short_test, wire_in_place};
+pub(crate) use design::{short_test, wire_that_carries_more, wire_that_drops_nothing};
 pub(crate) use judge::figures;
 pub use judge::{Next, describe, judge, next};
 pub use observe::observe;

@@ -97,8 +97,8 @@ impl DatapathKind for Ports {
     fn check(&self, spec: &TestSpec) -> Result<()> {
         let device = Device::parse(&spec.datapath.params)?;
         match device.generator {
-            By::Process | By::Packets => af_xdp::check(self, spec, "use generator=kernel"),
-            By::Kernel | By::Either => {
+            By::Process => af_xdp::check(self, spec, "use generator=kernel or af-packet"),
+            By::Packets | By::Kernel | By::Either => {
                 let one_way = TestSpec {
                     direction: Direction::Forward,
                     ..spec.clone()

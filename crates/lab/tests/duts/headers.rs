@@ -4,6 +4,7 @@ use crate::command::{measured, of_both_ends, rows, tried};
 use crate::conformance::need;
 use linerate_model::run::{Run, Trial};
 use linerate_model::sample::StreamWork;
+use linerate_model::spec::Direction;
 use linerate_model::{Layer, PacketRate};
 
 /// Every way to make and count frames.
@@ -96,6 +97,26 @@ pub(crate) fn frames_with_any_headers_are_counted_by_every_generator() {
             let about = format!("{headers} {l4} by {generator}");
             assert_exact(&run, bytes.parse().unwrap(), &about);
         }
+    }
+}
+
+/// Frames of both ways at once are told apart and counted, by those that have both ways.
+pub(crate) fn both_ways_at_once_are_counted_apart() {
+    for generator in ["kernel", "af-packet"] {
+        let run = carried(&[
+            ("dut", "bridge"),
+            ("duplex", "true"),
+            ("frame-size", "128"),
+            ("generator", generator),
+        ]);
+        let (_, parts) = rows(&run);
+        let mut ways = [0_u64; 2];
+        for trial in &parts[0].trials {
+            let [sent, came] = of_both_ends(trial);
+            assert_eq!(sent, came, "{generator}, trial {}", trial.index);
+            ways[usize::from(trial.direction == Direction::Reverse)] += sent;
+        }
+        assert!(ways.iter().all(|sent| *sent > 0), "{generator}: {ways:?}");
     }
 }
 

@@ -47,6 +47,10 @@ const CASES: &[Case] = &[
         run: headers::frames_with_any_headers_are_counted_by_every_generator,
     },
     Case {
+        name: "headers::both_ways_at_once_are_counted_apart",
+        run: headers::both_ways_at_once_are_counted_apart,
+    },
+    Case {
         name: "headers::a_mix_behind_headers_is_counted_at_its_places",
         run: headers::a_mix_behind_headers_is_counted_at_its_places,
     },
@@ -113,6 +117,10 @@ const CASES: &[Case] = &[
     Case {
         name: "proof::a_device_is_proved_by_a_wire_and_by_less_work",
         run: proof::a_device_is_proved_by_a_wire_and_by_less_work,
+    },
+    Case {
+        name: "proof::a_device_that_drops_is_proved_by_a_wire",
+        run: proof::a_device_that_drops_is_proved_by_a_wire,
     },
     Case {
         name: "p4runtime::a_switch_that_runs_is_set_up_and_its_counters_are_read",

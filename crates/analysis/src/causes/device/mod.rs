@@ -2,7 +2,7 @@
 
 use super::evidence::{Delays, Evidence, LossPlaces};
 use super::{Cause, link, path_loss, policer, sender_cpu, tool, words};
-use crate::experiment::wire_in_place;
+use crate::experiment::{wire_that_carries_more, wire_that_drops_nothing};
 use crate::readings::device_cores;
 use crate::thresholds::ceiling::NEAR;
 use crate::thresholds::device::{BESIDE_OTHERS, CLEARLY, DISTURBED, MOST};
@@ -89,12 +89,16 @@ fn dropped(run: &Run, placed: &LossPlaces, evidence: &Evidence<'_>, verdict: &mu
     )));
 }
 
-/// What would prove it: a wire in the device's place where linerate measured one already, else a change in words.
+/// What would prove that it drops: a wire in its place where linerate measured one already and can test one way, else a
+/// change in words.
 fn proof(run: &Run, otherwise: &str) -> Experiment {
-    let in_words = || Experiment::in_words(otherwise, "it forwards more frames without loss");
-    let over_wire = run.config.ceiling.as_ref();
-    let experiment = over_wire.map(|_| wire_in_place().into());
-    experiment.unwrap_or_else(in_words)
+    let test = run.config.test();
+    let is_one_way = test.is_some_and(|test| test.direction != Direction::Duplex);
+    if run.config.ceiling.is_some() && is_one_way {
+        wire_that_drops_nothing().into()
+    } else {
+        Experiment::in_words(otherwise, "it forwards more frames without loss")
+    }
 }
 
 /// Whether most was lost between the two ports, and nothing but the path is blamed: the device is all the path there is.
@@ -207,7 +211,7 @@ impl Cost {
         }
         verdict.limit = CAUSE.limit();
         verdict.side = None;
-        verdict.experiment = Some(Box::new(wire_in_place().into()));
+        verdict.experiment = Some(Box::new(wire_that_carries_more().into()));
     }
 }
 
