@@ -22,7 +22,7 @@ pub struct Layout {
 impl Layout {
     /// Headers of the frames of `flow`, which go this way between the two ports.
     pub fn new(headers: &FrameHeaders, flow: &Flow, way: Way) -> Self {
-        if let Some(bytes) = &headers.template {
+        if let Some(bytes) = headers.template_of(way) {
             return Self::of_bytes(bytes.to_vec());
         }
         let mut build = Build::new(flow, way);

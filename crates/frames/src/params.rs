@@ -28,6 +28,8 @@ impl FrameHeaders {
     pub const L4: &str = "l4";
     /// Key of a template, in hexadecimal.
     pub const TEMPLATE: &str = "template";
+    /// Key of the template of frames from port B to port A.
+    pub const B_TEMPLATE: &str = "b-template";
 
     /// From the parameters with the keys above.
     ///
@@ -37,14 +39,31 @@ impl FrameHeaders {
         let of = |key| move |why| ParamError { key, why };
         let stack = text(Self::HEADERS).map(str::parse).transpose();
         let transport = text(Self::L4).map(str::parse).transpose();
-        let bytes = text(Self::TEMPLATE).map(template).transpose();
+        let bytes = |key| text(key).map(template).transpose().map_err(of(key));
         let headers = Self {
             stack: stack.map_err(of(Self::HEADERS))?.unwrap_or_default(),
             transport: transport.map_err(of(Self::L4))?.unwrap_or_default(),
-            template: bytes.map_err(of(Self::TEMPLATE))?,
+            template: bytes(Self::TEMPLATE)?,
+            b_template: bytes(Self::B_TEMPLATE)?,
         };
+        headers.check_templates().map_err(of(Self::B_TEMPLATE))?;
         headers.check().map_err(of(Self::HEADERS))?;
         Ok(headers)
+    }
+
+    /// Frames of both ways have one length, and with it one rate on the wire.
+    fn check_templates(&self) -> Result<()> {
+        let length = |template: &Arc<[u8]>| template.len();
+        let lengths = [&self.template, &self.b_template].map(|one| one.as_ref().map(length));
+        let why = match lengths {
+            [_, None] => return Ok(()),
+            [Some(own), Some(other)] if own == other => return Ok(()),
+            [None, _] => "give the template of the other way too".to_owned(),
+            [Some(own), Some(other)] => format!(
+                "templates of both ways are equally long: this one has {other} B, the other {own}"
+            ),
+        };
+        Err(HeaderError(why))
     }
 
     fn check(&self) -> Result<()> {

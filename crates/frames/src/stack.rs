@@ -1,8 +1,8 @@
 //! The headers that stand between Ethernet and the test's own packet, as text says them.
 
-use crate::Transport;
 use crate::error::{HeaderError, Result};
 use crate::headers::{self, Context, Header, HeaderText};
+use crate::{Transport, Way};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -103,6 +103,17 @@ impl fmt::Display for HeaderStack {
     }
 }
 
+impl FrameHeaders {
+    /// Bytes with which every frame of this way begins.
+    pub(crate) fn template_of(&self, way: Way) -> Option<&[u8]> {
+        let own = match way {
+            Way::AToB => None,
+            Way::BToA => self.b_template.as_deref(),
+        };
+        own.or(self.template.as_deref())
+    }
+}
+
 /// What stands before the payload of a test's frames.
 #[derive(Debug, Clone, Default)]
 pub struct FrameHeaders {
@@ -112,4 +123,6 @@ pub struct FrameHeaders {
     pub transport: Transport,
     /// Bytes with which every frame begins, in place of all that.
     pub template: Option<Arc<[u8]>>,
+    /// As many of those from port B to port A, where they are others.
+    pub b_template: Option<Arc<[u8]>>,
 }

@@ -26,6 +26,7 @@ fn headers(stack: &str, l4: &str) -> FrameHeaders {
         stack: stack.parse().unwrap(),
         transport: l4.parse().unwrap(),
         template: None,
+        b_template: None,
     }
 }
 
@@ -227,6 +228,32 @@ fn parameters_are_read_with_the_key_that_is_wrong() {
     let template = read(FrameHeaders::TEMPLATE, "00112233445566778899aabbccddee").unwrap();
     assert_eq!(template.bytes(true), 15);
     assert_eq!(read("other", "x").unwrap().bytes(false), 62);
+}
+
+/// Frames from port B may begin with other bytes, of the same number.
+#[test]
+fn each_way_has_its_template() {
+    let [own, other] = [
+        "00112233445566778899aabbccddee",
+        "ff112233445566778899aabbccddee",
+    ];
+    let read = |other| {
+        FrameHeaders::from_params(move |key| match key {
+            FrameHeaders::TEMPLATE => Some(own),
+            FrameHeaders::B_TEMPLATE => Some(other),
+            _ => None,
+        })
+    };
+    let headers = read(other).unwrap();
+    let first = |way| headers.template_of(way).unwrap()[0];
+    assert_eq!([first(Way::AToB), first(Way::BToA)], [0x00, 0xff]);
+    let refused = read(&other[2..]).unwrap_err();
+    assert_eq!(refused.key, FrameHeaders::B_TEMPLATE);
+    assert!(
+        refused.why.to_string().contains("14 B, the other 15"),
+        "{}",
+        refused.why
+    );
 }
 
 /// A template is hexadecimal with what people write between, or the first packet of a capture; what is neither is told.

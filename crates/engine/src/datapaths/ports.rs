@@ -51,6 +51,8 @@ const PARAMS: &[ParamDef] = param_defs! {
     FrameHeaders::L4 => "udp|tcp", "Transport of the frames' own packet (udp).";
     FrameHeaders::TEMPLATE => "HEX",
         "Bytes that every frame has before number and time, in place of addresses and headers (none).";
+    FrameHeaders::B_TEMPLATE => "HEX",
+        "As many of the server's frames, where they are others (template).";
     "generator" => "af-xdp|af-packet|kernel|either",
         "Who makes and counts frames: this process by AF_XDP or packet sockets, or programs in the kernel; either: these if they can (af-xdp).";
     @ params::QUEUE, params::MODE, params::FRAMES

@@ -239,6 +239,30 @@ pub(crate) fn a_template_goes_before_number_and_time() {
         ]);
         assert_exact(&run, 90.0, generator);
     }
+    // A switch that learns: the way back is to the other address.
+    let back = folder.path().join("back.hex");
+    let text = text.replace(
+        "02:00:00:00:00:02 02:00:00:00:00:01",
+        "02:00:00:00:00:01 02:00:00:00:00:02",
+    );
+    std::fs::write(&back, text).unwrap();
+    let both = carried(&[
+        ("dut", "bridge"),
+        ("template", file),
+        ("b-template", back.to_str().unwrap()),
+        ("frame-size", "90"),
+        ("duplex", "true"),
+    ]);
+    let (_, parts) = rows(&both);
+    for trial in &parts[0].trials {
+        let [sent, came] = of_both_ends(trial);
+        assert!(
+            sent > 0 && sent == came,
+            "{:?}: {}",
+            trial.direction,
+            counts(trial)
+        );
+    }
 }
 
 /// A router that knows nobody, and ports that answer and ask: nothing is configured by hand. All is exact but for nothing.

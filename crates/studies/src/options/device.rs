@@ -82,6 +82,16 @@ pub(super) static DEVICE: Group = Group {
                 d.device.param(FrameHeaders::TEMPLATE, &template(v)?);
                 Ok(())
             }),
+        option("b-template", ONLY, "FILE", "The same of frames from port B, of the same length")
+            .needs(&["template"])
+            .otherwise(Usual::Words("--template"))
+            .is_beside(true)
+            .page("switch.md#headers")
+            .names_file(|_| true)
+            .sets(|d, v| {
+                d.device.param(FrameHeaders::B_TEMPLATE, &template(v)?);
+                Ok(())
+            }),
         option("generator", ONLY, "WHO", "Who makes and counts frames: `kernel`, programs in it; or this process, by `af-xdp` or `af-packet`")
             .usual("kernel")
             .is_beside(true)
