@@ -25,7 +25,7 @@ fn frames_with_any_headers_are_those_of_their_template() {
         let headers = FrameHeaders {
             stack: stack.parse().unwrap(),
             transport: l4.parse().unwrap(),
-            template: None,
+            ..FrameHeaders::default()
         };
         for (is_ipv4, count, lengths) in [
             (true, 1, &lengths[0]),
