@@ -6,6 +6,7 @@ mod methods;
 use crate::document::{Block, Look, PAGE, Sheet};
 use crate::figures::{BigFigure, Unit, nanos};
 use crate::table::{Cell, Column, Medium, column, words};
+use crate::words::tried;
 use linerate_model::run::{
     Confidence, CostRange, DelayOf, Forwarding, ForwardingDelay, ForwardingGoal, FrameCost,
     LengthLoss, Run, RunRequest, RunWork, Verdict,
@@ -16,7 +17,8 @@ use linerate_model::{BitRate, Layer, PacketRate, Ratio};
 /// A row of the result: a frame size, a direction, and the search that found it.
 pub(crate) struct Row<'a> {
     pub(crate) found: &'a Forwarding,
-    verdict: Option<&'a Verdict>,
+    /// The search; `None` where another method was asked for alone.
+    part: Option<&'a Run>,
     /// Whether other rows go the other way.
     has_ways: bool,
 }
@@ -34,7 +36,7 @@ pub(crate) fn rows(run: &Run) -> Vec<Row<'_>> {
         .any(|row| row.direction != forwarding[0].direction);
     let rows = forwarding.iter().enumerate().map(|(at, found)| Row {
         found,
-        verdict: parts.get(at).and_then(|part| part.verdict.as_ref()),
+        part: parts.get(at),
         has_ways,
     });
     rows.collect()
@@ -55,6 +57,21 @@ pub(crate) fn blocks(run: &Run) -> Vec<Block<'_>> {
     }
     if rows.iter().any(|row| !row.found.goals.is_empty()) {
         blocks.push(Block::Table(throughput(&rows, unit).look(Look::Open)));
+    }
+    let named = |row: &Row<'_>, text: &str| match rows.len() {
+        1 => text.to_owned(),
+        _ => format!("{}: {text}", row.name()),
+    };
+    // The shortest frames cost a device most; what limits them is most asked for.
+    if let Some((row, verdict)) = rows.first().and_then(|row| Some((row, row.verdict()?))) {
+        blocks.push(Block::fact("why", named(row, &verdict.claim)));
+    }
+    for row in &rows {
+        let records = row.part.map_or(&[][..], |part| &part.experiments);
+        let tried = records
+            .iter()
+            .filter_map(|record| tried(&record.experiment));
+        blocks.extend(tried.map(|text| Block::fact("proof", named(row, &text))));
     }
     if let RunWork::Switch {
         frame_cost: Some(cost),
@@ -113,14 +130,19 @@ impl Row<'_> {
         }
     }
 
+    fn verdict(&self) -> Option<&Verdict> {
+        self.part?.verdict.as_ref()
+    }
+
     fn limit(&self) -> String {
-        match self.verdict {
+        match self.verdict() {
             None => "–".to_owned(),
             Some(verdict) if verdict.limit.is_unknown() => "not identified".to_owned(),
             Some(verdict) => {
                 let doubt = match verdict.confidence {
                     Confidence::Weak => " (weak)",
-                    _ => "",
+                    Confidence::Confirmed => " (confirmed)",
+                    Confidence::Supported => "",
                 };
                 format!("{}{doubt}", verdict.limit.name())
             }
@@ -301,7 +323,7 @@ fn limited_by(rows: &[Row<'_>]) -> Option<String> {
     let limits: Vec<_> = rows.iter().map(Row::limit).collect();
     let first = limits.first()?;
     let agree = limits.iter().all(|limit| limit == first);
-    (agree && rows[0].verdict.is_some()).then(|| format!("limited by {first}"))
+    (agree && rows[0].verdict().is_some()).then(|| format!("limited by {first}"))
 }
 
 /// From the slowest to the fastest row.

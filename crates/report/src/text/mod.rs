@@ -238,11 +238,8 @@ fn limit(paper: &mut Paper, verdict: &Verdict) {
 
 /// What to change and expect, or what came of it.
 fn experiment(paper: &mut Paper, experiment: &Experiment, hint: &str) {
-    let text = match (&experiment.result, &experiment.not_run) {
-        (Some(result), _) => format!("{}: {result}", experiment.change),
-        (None, Some(why)) => format!("{}; could not be run: {why}", experiment.change),
-        (None, None) => format!("{}; expect: {}{hint}", experiment.change, experiment.expect),
-    };
+    let text = words::tried(experiment)
+        .unwrap_or_else(|| format!("{}; expect: {}{hint}", experiment.change, experiment.expect));
     let label = experiment
         .result
         .as_ref()

@@ -16,8 +16,8 @@ pub(crate) use tcp::bufferbloat;
 use crate::figures::UNKNOWN;
 use linerate_model::one_way::Stage;
 use linerate_model::run::{
-    Confidence, HostRole, Limit, Observed, Requests, Run, RunKind, RunStatus, Trial, Verdict,
-    Weighed,
+    Confidence, Experiment, HostRole, Limit, Observed, Requests, Run, RunKind, RunStatus, Trial,
+    Verdict, Weighed,
 };
 use linerate_model::spec::{Direction, Side};
 use linerate_model::{BitRate, PacketRate, Quantity, Ratio};
@@ -118,6 +118,23 @@ pub(crate) fn host(run: &Run, role: HostRole) -> String {
 /// What limits, where a verdict says so: none does that could not identify it, or for which nobody looked.
 pub(crate) fn named_limit(verdict: &Verdict) -> Option<&Limit> {
     Some(&verdict.limit).filter(|limit| !limit.is_unknown() && !limit.is_round_trip())
+}
+
+/// What came of an experiment; `None` where nobody asked for it.
+pub(crate) fn tried(experiment: &Experiment) -> Option<String> {
+    let Experiment {
+        change,
+        result,
+        not_run,
+        ..
+    } = experiment;
+    let not_run = || {
+        not_run
+            .as_ref()
+            .map(|why| format!("{change}; could not be run: {why}"))
+    };
+    let result = result.as_ref().map(|result| format!("{change}: {result}"));
+    result.or_else(not_run)
 }
 
 /// How sure a verdict that names a limit is: where signs and probes were weighed, with the probability that came of it.
