@@ -45,8 +45,9 @@ pub(super) fn sheet(rows: &[Row<'_>], unit: Unit) -> Option<Sheet> {
 /// Mean ± standard deviation to the digits that it leaves, or the end of the loads that were searched.
 fn mean(found: &CriticalLoad, unit: Unit) -> String {
     let [mean, deviation] = [found.mean, found.deviation].map(|rate| unit.of(rate.pps()));
-    let magnitude = (mean / deviation).log10().floor() + 2.0;
-    let digits = (4..9).find(|digits| f64::from(*digits) >= magnitude);
+    // As many decimals as two digits of the deviation have.
+    let needed = mean.log10().floor() - deviation.log10().floor() + 2.0;
+    let digits = (4..9).find(|digits| f64::from(*digits) >= needed);
     match found.place {
         LoadPlace::Above => format!("≥ {}", significant(mean, 4)),
         LoadPlace::Below => format!("< {}", significant(mean, 4)),
@@ -114,4 +115,33 @@ pub(super) fn outcome(rows: &[Row<'_>], unit: Unit) -> Option<String> {
         mean(result, unit),
         unit.symbol()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::Ratio;
+
+    #[test]
+    fn a_mean_has_the_digits_that_its_deviation_leaves() {
+        let said = |mean: f64, deviation: f64, place| {
+            let [mean, deviation] = [mean, deviation].map(PacketRate::from_pps);
+            let found = CriticalLoad {
+                target: Ratio::clamped(1e-7),
+                mean,
+                deviation,
+                stretch: mean,
+                erf: mean,
+                place,
+                trials: Vec::new(),
+            };
+            super::mean(&found, Unit::for_frames(1e6))
+        };
+        let within = |mean, deviation| said(mean, deviation, LoadPlace::Within);
+        assert_eq!(within(123_456.78, 1.26), "123.4568 ± 0.0013");
+        assert_eq!(within(123_456.78, 9_000.0), "123.5 ± 9");
+        assert_eq!(within(123_456.78, 0.0), "123.45678 ± 0");
+        assert_eq!(said(1e6, 0.0, LoadPlace::Above), "≥ 1000");
+        assert_eq!(said(1e3, 0.0, LoadPlace::Below), "< 1");
+    }
 }

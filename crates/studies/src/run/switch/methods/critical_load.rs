@@ -43,7 +43,10 @@ impl Method for CriticalLoadSearch {
             seed: bench.spec.seed,
         };
         let search = PlrSearch::new(config);
-        let mut search = search.map_err(|why| Failure::new(ExitCode::Usage, why.to_string()))?;
+        let mut search = search.map_err(|why| {
+            let text = format!("critical-load: {why}; see --min-frame-rate and --line-rate");
+            Failure::new(ExitCode::Usage, text)
+        })?;
         let (mut trials, mut invalid) = (Vec::new(), 0_u32);
         while let Some((load, time)) = search.next_trial().filter(|_| !bench.is_over()) {
             let seen = trial(bench, load, time, trials.len())?;
