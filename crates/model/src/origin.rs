@@ -314,13 +314,16 @@ pub struct MethodSettings {
     #[serde(rename = "reset_time_s", with = "as_seconds")]
     #[schemars(with = "f64")]
     pub reset_time: Duration,
-    /// Length of a soak.
+    /// Length of a soak, and of all trials of a search for the critical load.
     #[serde(rename = "soak_s", with = "as_seconds")]
     #[schemars(with = "f64")]
     pub soak: Duration,
     /// Load of a soak, as a share of the throughput with the largest loss goal.
     #[serde(rename = "soak_load_ratio")]
     pub soak_load: Ratio,
+    /// Average loss ratio at the critical load.
+    #[serde(rename = "target_loss_ratio")]
+    pub target_loss: Ratio,
 }
 
 impl Default for MethodSettings {
@@ -334,6 +337,7 @@ impl Default for MethodSettings {
             reset_time: Duration::from_secs(5),
             soak: Duration::from_hours(1),
             soak_load: Ratio::clamped(0.9),
+            target_loss: Ratio::clamped(1e-7),
         }
     }
 }

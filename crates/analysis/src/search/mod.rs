@@ -43,6 +43,7 @@ mod history;
 mod mlrsearch;
 mod order;
 mod outcome;
+pub mod plr;
 mod ramp;
 mod shortfall;
 pub mod simulated;

@@ -103,6 +103,10 @@ const CASES: &[Case] = &[
         run: methods::a_soak_tells_what_is_lost_and_when,
     },
     Case {
+        name: "methods::the_critical_load_of_a_link_is_below_its_rate",
+        run: methods::the_critical_load_of_a_link_is_below_its_rate,
+    },
+    Case {
         name: "methods::the_outage_of_a_link_is_its_reset_time",
         run: methods::the_outage_of_a_link_is_its_reset_time,
     },

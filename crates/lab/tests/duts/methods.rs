@@ -2,7 +2,7 @@
 
 use crate::command::measured;
 use crate::conformance::need;
-use linerate_model::run::{MethodResult, Run, RunWork};
+use linerate_model::run::{LoadPlace, MethodResult, Run, RunWork};
 
 /// What the one method found in the one row.
 fn found(options: &[(&str, &str)]) -> MethodResult {
@@ -142,6 +142,33 @@ pub(crate) fn a_soak_tells_what_is_lost_and_when() {
     assert_eq!(by_interval, lost, "{:?}", found.intervals);
     assert!(
         found.intervals.len() >= 4 && found.p99_ns.is_some(),
+        "{found:?}"
+    );
+}
+
+/// A link that is offered more than its rate for long loses it. What a busy host makes it lose below is the onset of more to
+/// the search: the estimate may be lower, never higher.
+pub(crate) fn the_critical_load_of_a_link_is_below_its_rate() {
+    let found = found(&[
+        ("dut", "link,rate=20M,queue=16384"),
+        ("method", "critical-load"),
+        ("soak", "20s"),
+        ("target-loss", "0.001"),
+        ("line-rate", "40M"),
+        ("frame-size", "256"),
+        ("diagnose", "0s"),
+    ]);
+    let MethodResult::CriticalLoad(found) = found else {
+        panic!("{found:?}");
+    };
+    let truth = 20e6 / ((256.0 + 20.0) * 8.0) / (1.0 - 0.001);
+    let (mean, deviation) = (found.mean.pps(), found.deviation.pps());
+    assert_eq!(found.place, LoadPlace::Within, "{found:?}");
+    assert!(mean <= truth + 3.0 * deviation, "{found:?}");
+    assert!(mean >= truth * 0.7 && deviation < truth * 0.2, "{found:?}");
+    let [sent, lost] = found.frames();
+    assert!(
+        found.trials.len() >= 10 && sent > lost && lost.get() > 1000,
         "{found:?}"
     );
 }

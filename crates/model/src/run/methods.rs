@@ -16,6 +16,8 @@ pub enum MethodResult {
     AddressTable(AddressTable),
     /// Longest bursts without loss (RFC 9004).
     BackToBack(Box<BackToBack>),
+    /// Load with a given loss ratio on average (PLRsearch).
+    CriticalLoad(Box<CriticalLoad>),
     /// Addresses that a switch learns per second (RFC 2889 §5.8).
     LearningRate(LearningRate),
     /// Loss at loads from the highest downwards (RFC 2544 §26.3).
@@ -106,6 +108,72 @@ impl BackToBack {
     /// Whether a burst of the greatest length passed: the device forwards at the rate of the bursts, and no buffer shows.
     pub fn is_unbounded(&self) -> bool {
         self.bursts.contains(&self.longest_tried)
+    }
+}
+
+/// The load at which the average loss ratio is a target (draft-vpolak-bmwg-plrsearch).
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct CriticalLoad {
+    /// The target.
+    #[serde(rename = "target_loss_ratio")]
+    pub target: LossRatio,
+    /// Mean of the estimate.
+    #[serde(rename = "mean_pps")]
+    pub mean: PacketRate,
+    /// Standard deviation of the estimate.
+    #[serde(rename = "stdev_pps")]
+    pub deviation: PacketRate,
+    /// Mean by the fitting function `stretch` alone.
+    #[serde(rename = "stretch_pps")]
+    pub stretch: PacketRate,
+    /// Mean by the fitting function `erf` alone.
+    #[serde(rename = "erf_pps")]
+    pub erf: PacketRate,
+    /// Whether it is within the loads that were searched.
+    pub place: LoadPlace,
+    /// In their order.
+    pub trials: Vec<CriticalLoadTrial>,
+}
+
+crate::named_enum! {
+    /// Where a load is that was searched for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum LoadPlace {
+        /// Above the highest load that was searched, or there.
+        Above = "at least",
+        /// Below the lowest load that was searched, or there.
+        Below = "at most",
+        /// Between them.
+        Within = "about",
+    }
+}
+
+/// A trial of a search for a critical load.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct CriticalLoadTrial {
+    /// What the sender really sent.
+    #[serde(rename = "offered_pps")]
+    pub offered: PacketRate,
+    /// Frames that were sent.
+    pub sent: PacketCount,
+    /// Frames that were lost.
+    pub lost: PacketCount,
+    /// Mean of the estimate after it.
+    #[serde(rename = "mean_pps")]
+    pub mean: PacketRate,
+    /// Standard deviation of the estimate after it.
+    #[serde(rename = "stdev_pps")]
+    pub deviation: PacketRate,
+}
+
+impl CriticalLoad {
+    /// Frames of all trials: sent, and lost of them.
+    pub fn frames(&self) -> [PacketCount; 2] {
+        let sum = |of: fn(&CriticalLoadTrial) -> PacketCount| {
+            PacketCount::new(self.trials.iter().map(|trial| of(trial).get()).sum())
+        };
+        [sum(|trial| trial.sent), sum(|trial| trial.lost)]
     }
 }
 

@@ -82,10 +82,15 @@ pub(super) static METHODS: Group = Group {
                 Ok(Some(v.to_owned())),
             )
         }),
-        option("soak", ONLY, "TIME", "soak: length of the trial")
-            .usual("1h")
-            .is_beside(true)
-            .sets(|d, v| set(&mut d.device.method_settings.soak, longer_than_nothing(v))),
+        option(
+            "soak",
+            ONLY,
+            "TIME",
+            "soak: length of the trial; critical-load: of all trials",
+        )
+        .usual("1h")
+        .is_beside(true)
+        .sets(|d, v| set(&mut d.device.method_settings.soak, longer_than_nothing(v))),
         option(
             "soak-load",
             ONLY,
@@ -95,6 +100,15 @@ pub(super) static METHODS: Group = Group {
         .usual("90%")
         .is_beside(true)
         .sets(|d, v| set(&mut d.device.method_settings.soak_load, read(v))),
+        option(
+            "target-loss",
+            ONLY,
+            "RATIO",
+            "critical-load: average loss ratio at that load",
+        )
+        .usual("1e-7")
+        .is_beside(true)
+        .sets(|d, v| set(&mut d.device.method_settings.target_loss, target(v))),
     ],
 };
 
@@ -120,6 +134,15 @@ fn longer_than_nothing(text: &str) -> Result<Duration, String> {
     (!time.is_zero())
         .then_some(time)
         .ok_or_else(|| "must be longer than 0s".to_owned())
+}
+
+/// A load that loses all or nothing on average is no critical load.
+fn target(text: &str) -> Result<Ratio, String> {
+    let target: Ratio = read(text)?;
+    let is_between = target > Ratio::ZERO && target.get() < 1.0;
+    is_between
+        .then_some(target)
+        .ok_or_else(|| "must be above 0 and below 1".to_owned())
 }
 
 /// 200 trials at most, and two at least.

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod back_to_back;
+mod critical_load;
 mod loss_curve;
 mod reset;
 mod soak;
@@ -50,6 +51,7 @@ pub(super) fn sheets(rows: &[Row<'_>], unit: Unit) -> Vec<Sheet> {
         loss_curve::sheet(rows, unit),
         reset::sheet(rows),
         soak::sheet(rows, unit),
+        critical_load::sheet(rows, unit),
         addresses::table_sheet(rows),
         addresses::rate_sheet(rows),
     ];
@@ -58,7 +60,11 @@ pub(super) fn sheets(rows: &[Row<'_>], unit: Unit) -> Vec<Sheet> {
 
 /// The chart of each method that has one.
 pub(super) fn charts(rows: &[Row<'_>], unit: Unit) -> Vec<Chart> {
-    let all = [loss_curve::chart(rows, unit), soak::chart(rows)];
+    let all = [
+        loss_curve::chart(rows, unit),
+        soak::chart(rows),
+        critical_load::chart(rows, unit),
+    ];
     all.into_iter().flatten().collect()
 }
 
@@ -69,6 +75,7 @@ pub(super) fn outcome(rows: &[Row<'_>], unit: Unit) -> Vec<String> {
         loss_curve::outcome(rows, unit),
         reset::outcome(rows),
         soak::outcome(rows),
+        critical_load::outcome(rows, unit),
         addresses::table_outcome(rows),
         addresses::rate_outcome(rows),
     ];
@@ -84,6 +91,7 @@ pub(super) fn rate(found: &MethodResult) -> PacketRate {
             known.unwrap_or(PacketRate::from_pps(0.0))
         }
         MethodResult::BackToBack(found) => found.burst_rate,
+        MethodResult::CriticalLoad(found) => found.mean,
         MethodResult::LossCurve(found) => found.full,
         MethodResult::Reset(found) => found.load,
         MethodResult::Soak(found) => found.intended,

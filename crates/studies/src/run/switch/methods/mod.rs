@@ -6,6 +6,7 @@
 mod addresses;
 mod back_to_back;
 mod bench;
+mod critical_load;
 mod loss_curve;
 mod reset;
 mod soak;
@@ -25,6 +26,7 @@ pub(crate) static ALL: &[&dyn Method] = &[
     &loss_curve::FrameLossRate,
     &reset::ResetTest,
     &soak::SoakTest,
+    &critical_load::CriticalLoadSearch,
     &addresses::AddressTableSize,
     &addresses::AddressLearningRate,
 ];

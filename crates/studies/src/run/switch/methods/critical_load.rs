@@ -1,0 +1,119 @@
+//! Critical load: the load at which a given share of the frames is lost on average (PLRsearch).
+
+use super::bench::Bench;
+use super::{Method, MethodSettings};
+use anyhow::Result;
+use linerate_analysis::search::plr::{CriticalLoadEstimate, PlrConfig, PlrSearch, PlrTrial};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::{CriticalLoad, CriticalLoadTrial, MethodResult};
+use linerate_model::spec::{Pace, Stop, TestSpec};
+use linerate_model::{LossRatio, PacketRate};
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(super) struct CriticalLoadSearch;
+
+impl Method for CriticalLoadSearch {
+    fn id(&self) -> &'static str {
+        "critical-load"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Load that loses a given share on average (PLRsearch)"
+    }
+
+    fn needs_throughput(&self) -> bool {
+        false
+    }
+
+    fn time(&self, settings: &MethodSettings) -> Duration {
+        settings.soak
+    }
+
+    fn measure(&self, bench: &mut Bench<'_, '_>) -> Result<Option<MethodResult>> {
+        let Some((full, _)) = bench.full_load()? else {
+            bench.note("no critical load: the sender's highest load is not known");
+            return Ok(None);
+        };
+        let config = PlrConfig {
+            lowest: bench.frames(bench.loads.lowest),
+            highest: bench.frames(full),
+            target: bench.settings.target_loss,
+            budget: bench.settings.soak,
+            seed: bench.spec.seed,
+        };
+        let search = PlrSearch::new(config);
+        let mut search = search.map_err(|why| {
+            let text = format!("critical-load: {why}; see --min-frame-rate and --line-rate");
+            Failure::new(ExitCode::Usage, text)
+        })?;
+        let (mut trials, mut invalid) = (Vec::new(), 0_u32);
+        while let Some((load, time)) = search.next_trial().filter(|_| !bench.is_over()) {
+            let seen = trial(bench, load, time, trials.len())?;
+            search.record(time, seen);
+            match (seen, search.estimate()) {
+                (Some(seen), Some(now)) => trials.push(after(seen, now)),
+                _ => invalid += 1,
+            }
+        }
+        if invalid > 0 {
+            bench.note(format_args!(
+                "{invalid} trials of the search for the critical load were invalid and do not count"
+            ));
+        }
+        let target = config.target;
+        let found = search.estimate().map(|found| result(target, found, trials));
+        Ok(found.map(|found| MethodResult::CriticalLoad(Box::new(found))))
+    }
+}
+
+/// Makes a trial; `None` if it was invalid or counted nothing.
+fn trial(
+    bench: &mut Bench<'_, '_>,
+    load: PacketRate,
+    time: Duration,
+    made: usize,
+) -> Result<Option<PlrTrial>> {
+    let spec = TestSpec {
+        stop: Stop::After(time),
+        ..bench
+            .spec
+            .clone()
+            .with_pace(Pace::At(bench.payload_rate(load)))
+    };
+    let seen = bench.test(&spec, &format!("critical load {}", made + 1))?;
+    let seen = seen.filter(|seen| seen.trials.iter().all(|trial| trial.valid));
+    Ok(seen.and_then(|seen| {
+        Some(PlrTrial {
+            load: seen.offered?,
+            sent: seen.sent,
+            lost: seen.lost,
+        })
+    }))
+}
+
+fn after(seen: PlrTrial, now: CriticalLoadEstimate) -> CriticalLoadTrial {
+    CriticalLoadTrial {
+        offered: seen.load,
+        sent: seen.sent,
+        lost: seen.lost,
+        mean: now.mean,
+        deviation: now.deviation,
+    }
+}
+
+fn result(
+    target: LossRatio,
+    found: CriticalLoadEstimate,
+    trials: Vec<CriticalLoadTrial>,
+) -> CriticalLoad {
+    CriticalLoad {
+        target,
+        mean: found.mean,
+        deviation: found.deviation,
+        stretch: found.stretch,
+        erf: found.erf,
+        place: found.place,
+        trials,
+    }
+}
