@@ -93,7 +93,11 @@ impl PortHost {
 
     fn on(end: PortEnd, wanted: IpAddr) -> Result<Self> {
         let name = format!("port {}", end.interface);
-        let failed = |error: io::Error| EngineError::io("ask for neighbours at", &name, error);
+        let failed = |error: io::Error| EngineError::Host {
+            what: format!("asking for neighbours at {name}"),
+            why: error.to_string(),
+            remedy: "run as root (CAP_NET_RAW)",
+        };
         let known = Arc::new(Answers::default());
         let layout = RingLayout::new(FRAME_BYTES, RING_BYTES);
         let layout = layout.ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;

@@ -50,9 +50,6 @@ impl DeviceChoice {
             ));
         }
         match (ports, started) {
-            (_, Some(choice)) if host_b.is_some() => Err(format!(
-                "port-b: both ports of {choice} are on this host; leave out port-b or dut"
-            )),
             (ports, Some(choice)) => duts::between(choice, ports).map(Self::Started),
             (Some([a, b]), None) => Ok(Self::Ports { a, b, host_b }),
             (None, None) => Err("give two interfaces, or a device to start".to_owned()),
@@ -85,7 +82,7 @@ impl DeviceChoice {
         Ok(choice)
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Self::Ports { a, b, host_b } => {
                 let at = host_b.as_ref().map(|host| format!(" of {host}"));
