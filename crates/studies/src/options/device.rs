@@ -13,7 +13,7 @@ use std::path::Path;
 pub(super) static DEVICE: Group = Group {
     heading: "Device",
     options: &[
-        option("ports", ONLY, "A,B", "The two interfaces that the device is between; the second is of `port-b`, if that is given")
+        option("ports", ONLY, "A,B", "The two interfaces that the device is between")
             .only(Source::Plan)
             .otherwise(Usual::Words("needed, or `dut`"))
             .is_beside(true)
@@ -23,7 +23,7 @@ pub(super) static DEVICE: Group = Group {
             .excludes(&["dut"])
             .otherwise(Usual::Words("this host"))
             .is_beside(true)
-            .page("switch.md#ports-on-two-hosts")
+            .page("switch.md")
             .sets(|d, v| set(&mut d.device.host_b, DeviceChoice::host_b(v).map(Some))),
         option("dut", ONLY, "KIND", "Start a device of this kind and measure it, in place of two interfaces: `bridge`, `router,rules=100`; or set up the one between them: `p4runtime://HOST:9559`")
             .shown(HelpLevel::Short)
