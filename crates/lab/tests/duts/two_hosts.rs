@@ -14,7 +14,7 @@ use linerate_model::run::{DelayOf, Run, RunStatus, Trial};
 use linerate_sys::netlink::{Aggregation, InterfaceName, MacAddress, Netlink, VethEnd};
 use linerate_sys::netns::NetNamespace;
 use linerate_testbed::duts::Dut;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::IpAddr;
 use std::process::{Child, Command, ExitCode as ProcessCode, Stdio};
 
@@ -43,7 +43,8 @@ pub(crate) fn serve(consent: &str) -> ProcessCode {
         _ => usual,
     };
     let agent = Agent::start(plan).unwrap();
-    println!("ready");
+    let mut out = std::io::stdout();
+    writeln!(out, "ready").unwrap();
     let _ = std::io::stdin().read(&mut [0]);
     agent.stop().unwrap();
     ProcessCode::SUCCESS
