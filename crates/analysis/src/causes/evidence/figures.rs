@@ -6,7 +6,6 @@ use crate::readings::mean;
 use crate::thresholds::delay::{CALM, QUEUE_FACTOR, QUEUE_NANOS};
 use crate::thresholds::outcome::LITTLE;
 use crate::thresholds::plateau::{FAR_RATIO, FLAT_MOST, FLAT_RATIO, NEAR_RATIO, SPAN_RATIO};
-use linerate_model::one_way::ClockMethod;
 use linerate_model::run::{DelayOf, LedgerEntry, Place, Trial};
 use linerate_model::{BitRate, PacketCount, Ratio};
 
@@ -240,9 +239,8 @@ fn unloaded(evidence: &Evidence<'_>, median: fn(&Trial) -> Option<f64>) -> Optio
 
 fn one_way_median(trial: &Trial) -> Option<f64> {
     let one_way = trial.one_way()?;
-    let clock = one_way.clock.as_ref()?;
-    let delay = one_way.forward.as_ref();
-    let delay = delay.filter(|_| clock.method == ClockMethod::CommonClock)?;
+    let is_compared = one_way.clock_error_ns().is_some();
+    let delay = one_way.forward.as_ref().filter(|_| !is_compared)?;
     delay.p50_ns.map(words::nanos)
 }
 
