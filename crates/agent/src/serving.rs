@@ -296,7 +296,7 @@ impl AgentState<'_> {
         if !(plan.tell_name || plan.asks_for_key(kind) || remote.to_canonical().is_loopback()) {
             let salt = random_bytes()?;
             linerate_observe::hide(&mut facts, salt);
-            observer = observer.with_hidden_clock(salt);
+            observer = observer.with_hidden_identity(salt);
         }
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
         let config = ServerConfig {

@@ -273,6 +273,7 @@ impl Client {
     /// Both hosts, with their facts.
     pub fn hosts(&self) -> Vec<Host> {
         let hostname = self.hello.facts.hostname.clone();
+        let peer = self.target.peer_facts.as_ref();
         vec![
             Host {
                 role: HostRole::Client,
@@ -282,7 +283,7 @@ impl Client {
             Host {
                 role: HostRole::Server,
                 name: hostname.or_else(|| Some(self.peer.clone())),
-                facts: self.hello.facts.clone(),
+                facts: peer.unwrap_or(&self.hello.facts).clone(),
             },
         ]
     }

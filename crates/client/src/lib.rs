@@ -6,6 +6,7 @@ mod client;
 mod delegate;
 mod describe;
 mod failures;
+mod interface;
 mod no_greeting;
 mod outcome;
 mod path_mtu;

@@ -3,6 +3,7 @@
 use crate::address::{IpChoice, PeerAddress};
 use linerate_boards::{Boards, HeldLink, hold_link};
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::facts::Facts;
 use linerate_model::link::EmulatedLink;
 use linerate_observe::{Scope, check_interface};
 use linerate_peers::key::Key;
@@ -27,6 +28,8 @@ pub struct Target {
     /// Impairments of a link element before the peer during the session, which must be an emulated board; `None` leaves
     /// the link as it is.
     pub link: Option<EmulatedLink>,
+    /// Facts of the peer's host in place of those that it tells first: of the interface that its tests use.
+    pub peer_facts: Option<Facts>,
     /// Key that the peer requires.
     pub key: Option<Key>,
     /// User that the peer requires, if its protocol has users.
@@ -52,6 +55,7 @@ impl Target {
             first_answer,
             interface: None,
             link: None,
+            peer_facts: None,
             key: None,
             login: None,
             far_output: false,

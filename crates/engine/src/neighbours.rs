@@ -1,15 +1,16 @@
-//! The two ports of a tester as hosts on their links: they answer for their own addresses, and find out to which MAC address
-//! their frames go, by ARP and IPv6 neighbour discovery.
+//! The ports of a tester as hosts on their links: each answers for its own address, and finds out to which MAC address its
+//! frames go, by ARP and IPv6 neighbour discovery.
 //!
 //! ```text
 //!   thread of port A ── who has the gateway? ──► device            its MAC address: where port A's frames go
 //!   thread of port B ◄── who has B's address? ── device            answered as long as the thread runs
 //! ```
-//! The kernel of this host knows nothing of these addresses. Test frames pass by: the threads see frames of ARP alone, or of
+//! The kernel of the port's host knows nothing of these addresses. Test frames pass by: the threads see frames of ARP alone, or of
 //! IPv6.
 
-use crate::datapaths::{PortEnd, port_ends};
+use crate::datapaths::{PortEnd, port_end};
 use crate::error::{EngineError, Result};
+use crate::plan::Role;
 use linerate_frames::FrameHeaders;
 use linerate_frames::neighbour::{self, ETHERTYPE_ARP, Message, Neighbour};
 use linerate_model::{Clock as _, MonoInstant};
@@ -37,23 +38,20 @@ const SLEEP: Duration = Duration::from_millis(20);
 const RING_BYTES: u32 = 1 << 20;
 const FRAME_BYTES: u32 = 1514;
 
-/// Both ports. Their threads end with it.
-pub struct Neighbours {
-    ports: [Port; 2],
-}
-
-/// A port, and the thread that speaks for it.
-struct Port {
-    /// In words: `port eth1`.
-    name: String,
+/// A port as a host on its link. Its thread ends with it.
+#[derive(Debug)]
+pub struct PortHost {
+    interface: String,
     own: IpAddr,
     wanted: IpAddr,
+    /// Until when the first answer is waited for.
+    patience: MonoInstant,
     known: Arc<Answers>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What a thread found out.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Answers {
     /// The MAC address of what was asked for, and when it was said last.
     answer: Mutex<Option<(MacAddress, MonoInstant)>>,
@@ -61,43 +59,45 @@ struct Answers {
     ends: AtomicBool,
 }
 
-impl Neighbours {
-    /// Starts to answer and to ask on the ports of a datapath with these parameters, on the calling thread's network.
-    /// `gateways` are the addresses to which the frames of ports A and B go; `None`: the other port's.
+/// MAC address of the port that one end of a datapath with these parameters has, in the calling thread's network.
+///
+/// # Errors
+/// Parameters that name no ports, an interface that is not there, or not Ethernet.
+pub fn port_mac(params: &BTreeMap<String, String>, role: Role) -> Result<MacAddress> {
+    Ok(port_end(params, role)?.0.mac)
+}
+
+impl PortHost {
+    /// Starts to answer and to ask on the port that one end of a datapath with these parameters has, on the calling
+    /// thread's network. Its frames go to `gateway`; `None`: to the other port's address.
     ///
     /// # Errors
     /// Parameters that name no ports, an interface that is not there, or missing privileges.
-    pub fn start(params: &BTreeMap<String, String>, gateways: [Option<IpAddr>; 2]) -> Result<Self> {
-        let ends = port_ends(params)?;
-        let others = [ends[1].address, ends[0].address];
-        let [a, b] = ends;
-        let wanted = |at: usize| gateways[at].unwrap_or(others[at]);
-        for (at, end) in [&a, &b].into_iter().enumerate() {
-            if wanted(at).is_ipv4() != end.address.is_ipv4() {
-                let why = format!("it is not of the family of the port's own {}", end.address);
-                let key = ["a-gateway", "b-gateway"][at];
-                return Err(EngineError::plan(key, &wanted(at), why));
-            }
+    pub fn start(
+        params: &BTreeMap<String, String>,
+        role: Role,
+        gateway: Option<IpAddr>,
+    ) -> Result<Self> {
+        let (end, other) = port_end(params, role)?;
+        let wanted = gateway.unwrap_or(other);
+        if wanted.is_ipv4() != end.address.is_ipv4() {
+            let why = format!("it is not of the family of the port's own {}", end.address);
+            let key = match role {
+                Role::Client => "a-gateway",
+                Role::Server => "b-gateway",
+            };
+            return Err(EngineError::plan(key, &wanted, why));
         }
-        Ok(Self {
-            ports: [Port::start(a, wanted(0))?, Port::start(b, wanted(1))?],
-        })
+        Self::on(end, wanted)
     }
 
-    /// To which MAC addresses the frames of ports A and B go. Waits for answers that have not come yet.
-    ///
-    /// # Errors
-    /// Nobody answered: at which port, for which address, to what.
-    pub fn resolved(&self) -> Result<[MacAddress; 2]> {
-        let [a, b] = &self.ports;
-        Ok([a.resolved()?, b.resolved()?])
-    }
-}
-
-impl Port {
-    fn start(end: PortEnd, wanted: IpAddr) -> Result<Self> {
+    fn on(end: PortEnd, wanted: IpAddr) -> Result<Self> {
         let name = format!("port {}", end.interface);
-        let failed = |error: io::Error| EngineError::io("ask for neighbours at", &name, error);
+        let failed = |error: io::Error| EngineError::Host {
+            what: format!("asking for neighbours at {name}"),
+            why: error.to_string(),
+            remedy: "run as root (CAP_NET_RAW)",
+        };
         let known = Arc::new(Answers::default());
         let layout = RingLayout::new(FRAME_BYTES, RING_BYTES);
         let layout = layout.ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
@@ -123,46 +123,65 @@ impl Port {
             .spawn(move || speaker.run())
             .map_err(failed)?;
         Ok(Self {
-            name,
+            interface: end.interface,
             own: end.address,
             wanted,
+            patience: MonoClock.now().after(ASK_LIMIT),
             known,
             thread: Some(thread),
         })
     }
 
-    fn resolved(&self) -> Result<MacAddress> {
-        let deadline = MonoClock.now().after(ASK_LIMIT);
+    /// To which MAC address the frames of the port go; `None` while it waits for the first answer.
+    ///
+    /// # Errors
+    /// Nobody answered: at which port, for which address, to what.
+    pub fn next_hop(&self) -> Result<Option<MacAddress>> {
+        self.judged(*self.known.lock(), MonoClock.now())
+    }
+
+    /// To which MAC address the frames of the port go. Waits for the first answer.
+    ///
+    /// # Errors
+    /// Nobody answered: at which port, for which address, to what.
+    pub fn resolved(&self) -> Result<MacAddress> {
         let mut answer = self.known.lock();
         loop {
             let now = MonoClock.now();
-            if let Some((mac, at)) = *answer
-                && now.saturating_since(at) < MAX_AGE
-            {
+            if let Some(mac) = self.judged(*answer, now)? {
                 return Ok(mac);
             }
-            let left = deadline.saturating_since(now);
-            if left.is_zero() {
-                return Err(EngineError::Host {
-                    what: format!(
-                        "finding the MAC address of {} at {}",
-                        self.wanted, self.name
-                    ),
-                    why: format!(
-                        "nobody answered within {:.0} s to: {}",
-                        ASK_LIMIT.as_secs_f64(),
-                        neighbour::in_words(self.own, self.wanted)
-                    ),
-                    remedy: "give the address of the router's port (--a-gateway, --b-gateway), tags as it expects them (--headers), or the MAC addresses themselves (--neighbours static --a-to --b-to)",
-                });
-            }
+            let left = self.patience.saturating_since(now);
             let waited = self.known.changed.wait_timeout(answer, left);
             answer = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
+
+    fn judged(
+        &self,
+        answer: Option<(MacAddress, MonoInstant)>,
+        now: MonoInstant,
+    ) -> Result<Option<MacAddress>> {
+        match answer {
+            Some((mac, at)) if now.saturating_since(at) < MAX_AGE => Ok(Some(mac)),
+            None if now < self.patience => Ok(None),
+            _ => Err(EngineError::Host {
+                what: format!(
+                    "finding the MAC address of {} at port {}",
+                    self.wanted, self.interface
+                ),
+                why: format!(
+                    "nobody answered within {:.0} s to: {}",
+                    ASK_LIMIT.as_secs_f64(),
+                    neighbour::in_words(self.own, self.wanted)
+                ),
+                remedy: "give the address of the router's port (--a-gateway, --b-gateway), tags as it expects them (--headers), or the MAC addresses themselves (--neighbours static --a-to --b-to)",
+            }),
+        }
+    }
 }
 
-impl Drop for Port {
+impl Drop for PortHost {
     fn drop(&mut self) {
         self.known.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -214,17 +233,21 @@ impl Speaker {
     fn hear(&mut self) {
         let (own, wanted, known) = (self.own, self.wanted, &self.known);
         let mut askers = Vec::new();
-        self.ring
-            .drain(usize::MAX, |frame| match neighbour::read(frame.bytes) {
+        self.ring.drain(usize::MAX, |frame| {
+            let from = match neighbour::read(frame.bytes) {
                 Some(Message::Request { from, wanted }) if wanted == own.address => {
                     askers.push(from);
+                    from
                 }
-                Some(Message::Reply(from)) if from.address == wanted => {
-                    *known.lock() = Some((MacAddress(from.mac), MonoClock.now()));
-                    known.changed.notify_all();
-                }
-                Some(Message::Request { .. } | Message::Reply(_)) | None => {}
-            });
+                Some(Message::Reply(from)) => from,
+                Some(Message::Request { .. }) | None => return,
+            };
+            // Who asks for this port tells its own address too (RFC 826, RFC 4861 §7.2.3).
+            if from.address == wanted {
+                *known.lock() = Some((MacAddress(from.mac), MonoClock.now()));
+                known.changed.notify_all();
+            }
+        });
         for asker in askers {
             self.send(&neighbour::reply(&self.headers, self.own, asker));
         }

@@ -221,6 +221,18 @@ pub struct OneWay {
     pub missing: Option<String>,
 }
 
+impl OneWay {
+    /// How far its delays lie on either side at most, where two clocks were compared, in nanoseconds; `None` where both ends
+    /// read one, or where nothing was compared.
+    pub fn clock_error_ns(&self) -> Option<u64> {
+        let clock = self.clock.as_ref()?;
+        match clock.method {
+            ClockMethod::CommonClock => None,
+            ClockMethod::ConvexBounds => Some(clock.uncertainty_ns),
+        }
+    }
+}
+
 /// Inter-packet delay variation (RFC 3393): one-way delay of a datagram less that of the one sent just before it.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Ipdv {

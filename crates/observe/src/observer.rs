@@ -1,6 +1,6 @@
 //! Takes snapshots and facts with every collector.
 
-use crate::blind::Salt;
+use crate::blind::{Salt, hide};
 use crate::clock_identity::{clock_identity, hide_clock};
 use crate::collectors::{self, Collector};
 use crate::history::History;
@@ -31,9 +31,22 @@ impl Observer {
         }
     }
 
-    /// This observer for a peer that may not know this host again by its clock.
+    /// An observer of another interface of the same host, for the same peer.
     #[must_use]
-    pub fn with_hidden_clock(self, salt: Salt) -> Self {
+    pub fn at(&self, interface: String) -> Self {
+        let scope = Scope {
+            interface: Some(interface),
+            ..self.scope.clone()
+        };
+        Self {
+            salt: self.salt,
+            ..Self::new(scope)
+        }
+    }
+
+    /// This observer for a peer that may not know this host again, by its name or its clock.
+    #[must_use]
+    pub fn with_hidden_identity(self, salt: Salt) -> Self {
         Self {
             salt: Some(salt),
             ..self
@@ -72,12 +85,15 @@ impl Observer {
         whole
     }
 
-    /// All facts of the host. What cannot be read is left out.
+    /// All facts of the host, as the peer may know them. What cannot be read is left out.
     pub fn facts(&self) -> Facts {
         let host = HostView::new(&self.scope);
         let mut facts = Facts::default();
         for collector in collectors::ALL {
             (collector.facts)(&host, &mut facts);
+        }
+        if let Some(salt) = self.salt {
+            hide(&mut facts, salt);
         }
         facts
     }

@@ -32,10 +32,10 @@ pub use linerate_wire::{Stamp, distance_48};
 pub use protocol::Protocol;
 pub use session::{
     Action, Capabilities, ClientConfig, Control, CredentialKind, DelegatedTest, Delegation, Demux,
-    EMULATED_TIMEOUT, EPHEMERAL_PORTS, Ending, FIRST_ANSWER, Grant, Input, Limits, MAX_DELAY,
-    OpenPorts, PeerEvent, PeerHello, PeerKind, Progress, RANDOM_BYTES, Refusal, RefusalCode, Sent,
-    ServerConfig, Session, StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TIMEOUT,
-    TestEnd, Tests, UnprovedSending, Wire,
+    DescriptionRequest, EMULATED_TIMEOUT, EPHEMERAL_PORTS, Ending, FIRST_ANSWER, Grant, Input,
+    InterfaceDescription, Limits, MAX_DELAY, OpenPorts, PeerEvent, PeerHello, PeerKind, Progress,
+    RANDOM_BYTES, Refusal, RefusalCode, Sent, ServerConfig, Session, StopCause, StreamEvent,
+    StreamOrder, StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests, UnprovedSending, Wire,
 };
 pub use settings::{Setting, SettingValues};
 

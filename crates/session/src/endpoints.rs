@@ -129,9 +129,14 @@ impl Drops {
 
 /// What observes the interface of a test's data, where its datapath chooses it.
 fn own_observer(spec: &TestSpec, role: Role) -> Option<Observer> {
-    let kind = datapaths::find(&spec.datapath.id).ok()?;
-    let interface = kind.interface(&spec.datapath.params, role)?;
+    let interface = test_interface(spec, role)?;
     Some(Observer::new(Scope::live(Some(interface))))
+}
+
+/// The interface of a test's data at one end, where its datapath chooses it.
+pub(crate) fn test_interface(spec: &TestSpec, role: Role) -> Option<String> {
+    let kind = datapaths::find(&spec.datapath.id).ok()?;
+    kind.interface(&spec.datapath.params, role)
 }
 
 impl Endpoints {

@@ -130,4 +130,8 @@ kinds! {
     Delegate = 29, CLIENT, MAX_SPEC_BODY;
     /// Server: what both ends of the delegated test saw.
     Delegated = 30, SERVER, MAX_REPORT_BODY;
+    /// Client: say which interface a test would use at the server's end.
+    Describe = 31, CLIENT, MAX_SPEC_BODY;
+    /// Server: that interface.
+    Described = 32, SERVER, MAX_SPEC_BODY;
 }

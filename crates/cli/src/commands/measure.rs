@@ -3,10 +3,11 @@
 use crate::args::live::LiveArgs;
 use crate::args::options::{given, with_options};
 use crate::args::output::OutputArgs;
-use crate::args::target::TargetArgs;
+use crate::args::target::{TargetArgs, key_in};
 use crate::context::this_program;
 use crate::outcome::{measured, measured_both};
 use anyhow::Result;
+use clap::builder::ValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand};
 use linerate_client::Target;
@@ -14,6 +15,7 @@ use linerate_client::address::PeerAddress;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_studies::options::{OptionValue, Request, Source, TestKind, find, request};
 use linerate_studies::run::{self, Test};
+use std::path::PathBuf;
 
 /// A command that measures.
 #[derive(Debug, Clone)]
@@ -29,8 +31,8 @@ pub(crate) struct Measure {
 enum Location {
     /// At a peer.
     Peer(Box<TargetArgs>),
-    /// Between ports of this host, which are among the options.
-    Ports,
+    /// Between ports, which are among the options; the host of the second may ask for this key.
+    Ports(Option<PathBuf>),
 }
 
 /// The two interfaces that a device is between, on the command line.
@@ -39,7 +41,10 @@ const PORTS: [(&str, &str); 2] = [
         "A",
         "The interface of this host where frames enter the device",
     ),
-    ("B", "The interface of this host where they leave it"),
+    (
+        "B",
+        "The interface where they leave it, of this host or of --port-b",
+    ),
 ];
 
 const fn about(kind: TestKind) -> &'static str {
@@ -84,6 +89,7 @@ const fn examples(kind: TestKind) -> &'static str {
   linerate switch eth1 eth2                NDR, PDR and delay of what is between them
   linerate switch eth1 eth2 --both         from A to B, then from B to A
   linerate switch eth1 eth2 --frame-size 64 --loss-goal 0
+  linerate switch eth1 eth2 --port-b ssh://root@lab2    eth2 is of that host
   linerate switch --dut bridge             a device that linerate starts
   linerate switch eth1 eth2 --dut p4runtime://192.0.2.1:9559    a P4 switch between them"
         }
@@ -93,7 +99,9 @@ const fn examples(kind: TestKind) -> &'static str {
 fn command(kind: TestKind) -> Command {
     let command = Command::new(kind.as_str());
     let command = match kind {
-        TestKind::Switch => command.args(PORTS.map(|(id, help)| port(id, help))),
+        TestKind::Switch => command
+            .args(PORTS.map(|(id, help)| port(id, help)))
+            .arg(key()),
         _ => TargetArgs::augment_args(command),
     };
     let command = LiveArgs::augment_args(with_options(kind, command));
@@ -103,6 +111,17 @@ fn command(kind: TestKind) -> Command {
 fn port(id: &'static str, help: &'static str) -> Arg {
     let arg = Arg::new(id).value_name(id).help(help);
     arg.required_unless_present("dut")
+}
+
+/// The key of the host of port B.
+fn key() -> Arg {
+    Arg::new("key")
+        .long("key")
+        .value_name("FILE")
+        .value_parser(ValueParser::path_buf())
+        .requires("port-b")
+        .hide_short_help(true)
+        .help("Show --port-b that this end holds the key in this file (its `serve --key`)")
 }
 
 /// The option that plans have for the two arguments.
@@ -135,7 +154,7 @@ impl FromArgMatches for Measure {
         let at = match kind {
             TestKind::Switch => {
                 given.extend(ports(own));
-                Location::Ports
+                Location::Ports(own.get_one("key").cloned())
             }
             _ => Location::Peer(Box::new(TargetArgs::from_arg_matches(own)?)),
         };
@@ -159,7 +178,10 @@ impl Measure {
         let output = &self.live.with(output)?;
         let mut request = self.request()?;
         let target = match &self.at {
-            Location::Ports => Target::new(PeerAddress::parse("127.0.0.1")?),
+            Location::Ports(key) => Target {
+                key: key.as_deref().map(key_in).transpose()?,
+                ..Target::new(PeerAddress::parse("127.0.0.1")?)
+            },
             Location::Peer(args) => {
                 let target = args.target()?;
                 if let Test::Latency(plan) = &mut request.test {

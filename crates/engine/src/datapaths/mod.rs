@@ -18,7 +18,7 @@ pub use linerate_peers::Span;
 use linerate_sys::failure::Failure;
 use linerate_sys::timestamps::Wall;
 use linerate_sys::{sockopt, tcp_info};
-pub(crate) use ports::{PortEnd, port_ends};
+pub(crate) use ports::{PortEnd, port_end};
 pub(crate) use sockets::{TurnSockets, TurnsPath, TurnsSetup};
 use std::collections::BTreeMap;
 use std::io;

@@ -325,20 +325,22 @@ pub(crate) struct PortEnd {
     pub(crate) headers: FrameHeaders,
 }
 
-/// The two ports that parameters name.
-pub(crate) fn port_ends(params: &BTreeMap<String, String>) -> Result<[PortEnd; 2]> {
+/// The port of one end, and the address of the other's frames.
+pub(crate) fn port_end(params: &BTreeMap<String, String>, role: Role) -> Result<(PortEnd, IpAddr)> {
     let device = Device::parse(params)?;
-    let end = |port: &Port| {
-        let (_, link) = port.link("see ip link for those that there are")?;
-        Ok::<_, EngineError>(PortEnd {
-            mac: ethernet(&link, "a port")?,
-            index: link.index,
-            interface: link.name,
-            address: port.address,
-            headers: device.headers.clone(),
-        })
+    let (here, there) = match role {
+        Role::Client => (&device.a, &device.b),
+        Role::Server => (&device.b, &device.a),
     };
-    Ok([end(&device.a)?, end(&device.b)?])
+    let (_, link) = here.link("see ip link for those that there are")?;
+    let end = PortEnd {
+        mac: ethernet(&link, "a port")?,
+        index: link.index,
+        interface: link.name,
+        address: here.address,
+        headers: device.headers.clone(),
+    };
+    Ok((end, there.address))
 }
 
 impl Port {

@@ -1,6 +1,8 @@
 //! `linerate switch` on devices whose truth is known.
 
 use crate::conformance::started;
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::run::{Forwarding, Place, Run, RunStatus, RunWork, Trial};
 use linerate_model::sample::StreamWork;
 use linerate_model::{PacketCount, PacketRate};
@@ -39,7 +41,8 @@ pub(crate) fn tried_and(options: &[(&str, &str)], after: After) -> anyhow::Resul
     let Test::Switch(plan) = request.map_err(|refused| refused.message).unwrap().test else {
         panic!("options of a switch make a switch");
     };
-    unattended(|context| switch(context, &plan, after))
+    let target = Target::new(PeerAddress::parse("127.0.0.1").unwrap());
+    unattended(|context| switch(context, &target, &plan, after))
 }
 
 /// What was found for each frame size, and the search that found it.

@@ -13,6 +13,7 @@ mod methods;
 mod p4runtime;
 mod proof;
 mod truth;
+mod two_hosts;
 
 use linerate_testkit::namespaces::{Case, namespace_main};
 use std::process::ExitCode;
@@ -199,6 +200,18 @@ const CASES: &[Case] = &[
         run: truth::every_loss_at_overload_has_a_place,
     },
     Case {
+        name: "two_hosts::the_ledger_is_exact_and_the_clocks_error_is_told",
+        run: two_hosts::the_ledger_is_exact_and_the_clocks_error_is_told,
+    },
+    Case {
+        name: "two_hosts::frames_of_two_kernels_are_counted_and_neighbours_found",
+        run: two_hosts::frames_of_two_kernels_are_counted_and_neighbours_found,
+    },
+    Case {
+        name: "two_hosts::a_host_that_refuses_or_has_no_such_port_is_told",
+        run: two_hosts::a_host_that_refuses_or_has_no_such_port_is_told,
+    },
+    Case {
         name: "endings::a_killed_process_leaves_nothing",
         run: endings::a_killed_process_leaves_nothing,
     },
@@ -215,8 +228,10 @@ const CASES: &[Case] = &[
 fn main() -> ExitCode {
     // This very program, started again by a case of itself.
     let mut words = std::env::args().skip(1);
-    if let (Some(endings::HOLD), Some(kind)) = (words.next().as_deref(), words.next()) {
-        return endings::hold(&kind);
+    match (words.next().as_deref(), words.next()) {
+        (Some(endings::HOLD), Some(kind)) => return endings::hold(&kind),
+        (Some(two_hosts::AGENT), Some(consent)) => return two_hosts::serve(&consent),
+        _ => {}
     }
     let may = || {
         if linerate_sys::netns::is_fully_privileged() {

@@ -1,8 +1,9 @@
 //! What a device between two ports forwards, by frame size and direction: the table that RFC 2544 asks for.
 
-use super::{DelayOf, GoalResult, MethodResult, Run};
+use super::{Delay, DelayOf, GoalResult, MethodResult, Run, Trial};
 use crate::dut::DutFacts;
 use crate::estimate::Interval;
+use crate::one_way::OneWay;
 use crate::spec::{Direction, Genome, TestSpec};
 use crate::units::{
     BitRate, ByteCount, FrameOverhead, Layer, LossRatio, PacketCount, PacketRate, Ratio,
@@ -143,8 +144,13 @@ pub struct ForwardingDelay {
     /// The load.
     #[serde(rename = "intended_pps")]
     pub intended: PacketRate,
-    /// What was timed: one-way delay where both ends read one clock, else the delay above the smallest of the trial.
+    /// What was timed: one-way delay where both ends read one clock, or two of which the error is smaller than the median;
+    /// else the delay above the smallest of the trial.
     pub of: Option<DelayOf>,
+    /// A one-way delay may lie so far on either side, since two clocks were compared; absent where both ends read one, or
+    /// none were compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_error_ns: Option<u64>,
     /// Half of all frames had at most this delay.
     pub p50_ns: Option<u64>,
     /// 99 % quantile.
@@ -183,6 +189,19 @@ impl TestSpec {
     }
 }
 
+impl Trial {
+    /// Delay as it is known best: one way from the trial's sender, where the clocks' error is smaller than the median, else
+    /// above the smallest of the trial.
+    pub fn best_delay(&self) -> Option<&Delay> {
+        let known = self.one_way().and_then(|one_way| {
+            let error = one_way.clock_error_ns().unwrap_or(0);
+            let delay = one_way.forward.as_ref();
+            delay.filter(|delay| delay.p50_ns.is_some_and(|median| median > error))
+        });
+        known.or_else(|| self.delay())
+    }
+}
+
 impl Forwarding {
     /// Of frames of this length, before anything is known.
     pub const fn new(frame_bytes: ByteCount, direction: Direction) -> Self {
@@ -215,12 +234,12 @@ impl Forwarding {
         };
         let delay = |one: &DelayTrial| {
             let trial = run.trials.iter().find(|trial| trial.index == one.trial)?;
-            let one_way = trial.one_way().and_then(|known| known.forward.as_ref());
-            let delay = one_way.or_else(|| trial.delay());
+            let delay = trial.best_delay();
             Some(ForwardingDelay {
                 load_ratio: one.load_ratio,
                 intended: frame_rate(trial.intended_load?, payload)?,
                 of: delay.map(|delay| delay.of),
+                clock_error_ns: trial.one_way().and_then(OneWay::clock_error_ns),
                 p50_ns: delay.and_then(|delay| delay.p50_ns),
                 p99_ns: delay.and_then(|delay| delay.p99_ns),
                 p999_ns: delay.and_then(|delay| delay.p999_ns),
@@ -273,5 +292,60 @@ impl Forwarding {
         };
         let bytes = self.mean_bytes() + f64::from(between);
         BitRate::from_f64(rate.pps() * bytes * 8.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::one_way::{ClockMethod, ClockRelation};
+    use crate::run::{DatagramsResult, Trial};
+    use crate::spec::Transport;
+
+    fn delay(of: DelayOf, p50_ns: u64) -> Delay {
+        let mut histogram = crate::Histogram::new();
+        histogram.record(p50_ns);
+        let delay = Delay::from_histogram(of, histogram).unwrap();
+        Delay {
+            p50_ns: Some(p50_ns),
+            ..delay
+        }
+    }
+
+    fn trial(method: ClockMethod, uncertainty_ns: u64) -> Trial {
+        let clock = ClockRelation {
+            method,
+            offset_ns: 1_000_000,
+            at_ns: 0,
+            skew_ppm: 0.0,
+            skew_uncertainty_ppm: 0.0,
+            uncertainty_ns,
+            asymmetry_ns: None,
+            messages: 100,
+        };
+        let one_way = OneWay {
+            forward: Some(delay(DelayOf::OneWay, 20_000)),
+            clock: Some(clock),
+            ..OneWay::default()
+        };
+        let work = DatagramsResult {
+            delay: Some(delay(DelayOf::Pdv, 3_000)),
+            one_way: Some(Box::new(one_way)),
+            ..DatagramsResult::default()
+        };
+        Trial::new(0, Transport::Udp, Direction::Forward, work)
+    }
+
+    #[test]
+    fn a_delay_below_the_error_of_its_clocks_is_not_known() {
+        let best = |trial: &Trial| trial.best_delay().map(|delay| delay.of);
+        let error = |trial: &Trial| trial.one_way().and_then(OneWay::clock_error_ns);
+        let exact = trial(ClockMethod::CommonClock, 1);
+        assert_eq!((best(&exact), error(&exact)), (Some(DelayOf::OneWay), None));
+        for (uncertainty, of) in [(19_999, DelayOf::OneWay), (20_000, DelayOf::Pdv)] {
+            let compared = trial(ClockMethod::ConvexBounds, uncertainty);
+            let found = (best(&compared), error(&compared));
+            assert_eq!(found, (Some(of), Some(uncertainty)));
+        }
     }
 }

@@ -1,15 +1,15 @@
 //! Client. The drawing in [`super`] shows both ends.
 
 use super::link::{Core, text};
-use super::message::{Delegate, Hello, Message, Prepare, Ready, Role, Welcome};
+use super::message::{Delegate, Describe, Hello, Message, Prepare, Ready, Role, Welcome};
 use super::patience::{Patience, Whose, farewell};
 use super::phase::State;
 use super::streams::Streams;
 use super::test::Test;
 use crate::error::{ProtocolError, Result, clean};
 use crate::session::{
-    Action, ClientConfig, Delegation, Input, Limits, PeerEvent, PeerHello, Progress, RefusalCode,
-    StreamTarget, TestEnd,
+    Action, ClientConfig, Delegation, DescriptionRequest, Input, Limits, PeerEvent, PeerHello,
+    Progress, RefusalCode, StreamTarget, TestEnd,
 };
 use crate::steps::{Phase as _, Stepping, stepping_at};
 use linerate_model::MonoInstant;
@@ -82,7 +82,13 @@ impl Client {
                 steps.rest(State::Idle);
                 Ok(())
             }
-            (Message::Refused(body), State::Delegating | State::Preparing) => {
+            (Message::Described(body), State::Describing) => {
+                let steps = &mut self.core.steps;
+                steps.act(Action::Peer(PeerEvent::Described(body.description)));
+                steps.rest(State::Idle);
+                Ok(())
+            }
+            (Message::Refused(body), State::Delegating | State::Describing | State::Preparing) => {
                 self.refused(body.code, text(&body.message));
                 Ok(())
             }
@@ -158,6 +164,25 @@ impl Client {
         });
         self.core.say(now, &delegate);
         self.core.steps.enter(now, State::Delegating, limit);
+    }
+
+    /// Asks for the interface that a test would use at the server.
+    fn describe(&mut self, now: MonoInstant, request: DescriptionRequest) {
+        if let Err(error) = validate(&request.spec) {
+            return self
+                .core
+                .steps
+                .cannot(RefusalCode::Invalid, error.to_string());
+        }
+        let number = self.core.test.number.wrapping_add(1);
+        self.core.test = Test::new(number, &request.spec, Role::Client, &self.limits);
+        let describe = Message::Describe(Describe {
+            test: number,
+            request,
+        });
+        self.core.say(now, &describe);
+        let limit = self.core.steps.timeout;
+        self.core.steps.enter(now, State::Describing, limit);
     }
 
     fn refused(&mut self, code: RefusalCode, message: String) {
@@ -326,6 +351,10 @@ impl Stepping for Client {
                 self.delegate(now, delegation);
                 Ok(())
             }
+            Input::Describe(request) if state == State::Idle => {
+                self.describe(now, *request);
+                Ok(())
+            }
             Input::Connected if state == State::Connecting => self.connected_here(now),
             Input::Finished { sent } => self.core.finished_here(now, sent),
             Input::Reports(_) if state == State::Running => self.reported_here(now),
@@ -382,6 +411,9 @@ impl Stepping for Client {
                         "the time of the test is over, and the server did not report what came of it"
                             .to_owned()
                     }
+                    State::Describing => {
+                        format!("the server did not describe its interface within {seconds} s")
+                    }
                     State::Running => format!(
                         "the time of the test is over, and the server neither reported nor counted more within {seconds} s"
                     ),
@@ -411,7 +443,11 @@ impl Stepping for Client {
                     self.core.say(now, &end);
                 }
             }
-            State::Delegating | State::Preparing | State::Connecting | State::Starting => {
+            State::Delegating
+            | State::Describing
+            | State::Preparing
+            | State::Connecting
+            | State::Starting => {
                 let reason = "stopped by the user of the other end";
                 self.core.abort(now, RefusalCode::Interrupted, reason);
             }

@@ -1,6 +1,9 @@
 //! The messages of the native protocol: one kind byte and one JSON body each.
 
-use crate::session::{DelegatedTest, Delegation, Limits, Progress, RefusalCode, StreamPorts};
+use crate::session::{
+    DelegatedTest, Delegation, DescriptionRequest, InterfaceDescription, Limits, Progress,
+    RefusalCode, StreamPorts,
+};
 use linerate_model::PacketCount;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
@@ -92,6 +95,8 @@ messages! {
         EndTraffic(TestNumber),
         Delegate(Delegate),
         Delegated(Delegated),
+        Describe(Describe),
+        Described(Described),
     }
 }
 
@@ -209,6 +214,24 @@ pub struct Delegated {
     pub test: u32,
     /// What came of it.
     pub outcome: Box<DelegatedTest>,
+}
+
+/// Body of `Describe`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Describe {
+    /// Number of the question, counted as one of a test.
+    pub test: u32,
+    /// What is asked for.
+    pub request: DescriptionRequest,
+}
+
+/// Body of `Described`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Described {
+    /// Number of the question.
+    pub test: u32,
+    /// The interface.
+    pub description: Box<InterfaceDescription>,
 }
 
 /// A message longer than its kind allows.

@@ -38,6 +38,11 @@
 //!                          |   or <--------------- Refused |               <- Delegated(Err)
 //!          <- PeerEvent    | <------------------ Delegated |               <- Delegated(Ok)
 //!                          |                               |
+//!  the interface that a test would use at this server
+//!  Describe ->             | Describe -------------------> |  Describe ->
+//!                          |   or <--------------- Refused |               <- Described(Err)
+//!          <- PeerEvent    | <------------------ Described |               <- Described(Ok)
+//!                          |                               |
 //!  at any time of a test, from either end (here: from the client)
 //!  Abort ->                | Abort ----------------------> |  Stop ->
 //!          <- Stop         |                               |

@@ -13,6 +13,8 @@ states! {
         Idle = "idle",
         /// The server makes a test with another server.
         Delegating = "delegating",
+        /// The server looks at an interface.
+        Describing = "describing",
         /// The server makes ready.
         Preparing = "preparing",
         /// Data streams are being opened.
@@ -28,7 +30,7 @@ states! {
         /// Over.
         Closed = "closed",
     }
-    with a test: Delegating | Preparing | Connecting | Starting | Running | Reporting | Stopping;
+    with a test: Delegating | Describing | Preparing | Connecting | Starting | Running | Reporting | Stopping;
 }
 
 impl State {

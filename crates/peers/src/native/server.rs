@@ -2,8 +2,8 @@
 
 use super::link::{Core, text};
 use super::message::{
-    Delegate, Delegated, Message, Prepare, Ready, Refused, Report, Role, TestNumber, TestProgress,
-    TooLong, Welcome,
+    Delegate, Delegated, Describe, Described, Message, Prepare, Ready, Refused, Report, Role,
+    TestNumber, TestProgress, TooLong, Welcome,
 };
 use super::phase::State;
 use super::streams::Streams;
@@ -11,8 +11,8 @@ use super::test::Test;
 use crate::error::{ProtocolError, Result, clean};
 use crate::key::test_token;
 use crate::session::{
-    Action, DelegatedTest, Input, PeerEvent, PeerHello, Progress, Refusal, RefusalCode,
-    ServerConfig, StreamPorts, TestEnd,
+    Action, DelegatedTest, Input, InterfaceDescription, PeerEvent, PeerHello, Progress, Refusal,
+    RefusalCode, ServerConfig, StreamPorts, TestEnd,
 };
 use crate::steps::{Phase as _, Stepping, stepping_at};
 use linerate_model::MonoInstant;
@@ -80,6 +80,7 @@ impl Server {
             }
             Message::Prepare(body) if state == State::Idle => self.prepare(now, body),
             Message::Delegate(body) if state == State::Idle => self.delegate(now, body),
+            Message::Describe(body) if state == State::Idle => self.describe(now, body),
             // The client aborted before it received the refusal.
             Message::Abort(body) if state == State::Idle && is_present => {
                 let test = body.test;
@@ -206,6 +207,34 @@ impl Server {
         }
     }
 
+    /// Lets the owner of this end look at an interface, for a client that may make the test there.
+    fn describe(&mut self, now: MonoInstant, body: Describe) {
+        let spec = &body.request.spec;
+        self.core.test = Test::new(body.test, spec, Role::Server, &self.config.limits);
+        self.step(now, State::Describing);
+        if let Err(error) = validate(spec) {
+            self.refuse(now, RefusalCode::Invalid, &error.to_string());
+        } else if let Some(reason) = self.config.limits.exceeded_by(spec) {
+            self.refuse(now, RefusalCode::Limit, &reason);
+        } else {
+            self.core
+                .steps
+                .act(Action::Describe(Box::new(body.request)));
+        }
+    }
+
+    fn described(&mut self, now: MonoInstant, description: Box<InterfaceDescription>) {
+        let test = self.core.test.number;
+        let message = Message::Described(Described { test, description });
+        match self.core.send(now, &message) {
+            Ok(_) => self.core.steps.rest(State::Idle),
+            Err(TooLong { length, .. }) => {
+                let reason = format!("facts of {length} bytes are too long to send");
+                self.refuse(now, RefusalCode::Limit, &reason);
+            }
+        }
+    }
+
     /// Enters a set-up step with the silence timeout.
     fn step(&mut self, now: MonoInstant, state: State) {
         let limit = self.core.steps.timeout;
@@ -323,8 +352,16 @@ impl Stepping for Server {
                 self.refuse(now, code, &message);
                 Ok(())
             }
+            Input::Described(Ok(description)) if state == State::Describing => {
+                self.described(now, description);
+                Ok(())
+            }
+            Input::Described(Err(Refusal { code, message })) if state == State::Describing => {
+                self.refuse(now, code, &message);
+                Ok(())
+            }
             // The client aborted it meanwhile.
-            Input::Delegated(_) => Ok(()),
+            Input::Delegated(_) | Input::Described(_) => Ok(()),
             Input::Connected if state == State::Connecting && !self.core.test.connected.here => {
                 self.connected(now);
                 Ok(())
@@ -389,6 +426,9 @@ impl Stepping for Server {
             }
             State::Delegating => {
                 format!("the test with the other server did not end within {seconds} s")
+            }
+            State::Describing => {
+                format!("the server could not describe its interface within {seconds} s")
             }
             State::Preparing => {
                 format!("the server could not make ready within {seconds} s")

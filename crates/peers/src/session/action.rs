@@ -1,6 +1,9 @@
 //! What a session wants its driver to do, or to know.
 
-use super::{DelegatedTest, Delegation, PeerHello, Progress, Refusal, RefusalCode, StreamPorts};
+use super::{
+    DelegatedTest, Delegation, DescriptionRequest, InterfaceDescription, PeerHello, Progress,
+    Refusal, RefusalCode, StreamPorts,
+};
 use crate::stream_format::StreamFormat;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, Transport};
@@ -26,6 +29,8 @@ pub enum Action {
     Peer(PeerEvent),
     /// Server whose clients show who they are: this one has. Answer [`Input::Admitted`](super::Input::Admitted).
     Admit,
+    /// Server: look at the interface that a test would use here, and answer [`Input::Described`](super::Input::Described).
+    Describe(Box<DescriptionRequest>),
     /// Server, and a client whose protocol wants to know its datagram ports: make ready for this (valid) test
     /// and answer [`Input::Prepared`](super::Input::Prepared).
     Prepare {
@@ -137,6 +142,8 @@ pub enum PeerEvent {
     Delegate(Box<Delegation>),
     /// Client: what came of the test that it [delegated](super::Input::Delegate).
     Delegated(Box<DelegatedTest>),
+    /// Client: the interface that it [asked for](super::Input::Describe).
+    Described(Box<InterfaceDescription>),
     /// Either end, once: the peer is what it should be. A client may now say [`Input::Begin`](super::Input::Begin).
     Hello(Box<PeerHello>),
     /// Client: a note of the peer on the test, outside the reports.

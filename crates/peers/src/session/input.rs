@@ -1,6 +1,8 @@
 //! Inputs of a session from its driver.
 
-use super::{DelegatedTest, Delegation, Progress, RefusalCode};
+use super::{
+    DelegatedTest, Delegation, DescriptionRequest, InterfaceDescription, Progress, RefusalCode,
+};
 use linerate_model::PacketCount;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, Transport};
@@ -27,6 +29,11 @@ pub enum Input<'a> {
     Delegate(Box<Delegation>),
     /// Server, in answer to [`PeerEvent::Delegate`](super::PeerEvent::Delegate).
     Delegated(Result<Box<DelegatedTest>, Refusal>),
+    /// Client of a protocol that tells facts, when no test is under way: which interface a test would use at the server.
+    /// Answered by [`PeerEvent::Described`](super::PeerEvent::Described), or as a refused test.
+    Describe(Box<DescriptionRequest>),
+    /// Server, in answer to [`Action::Describe`](super::Action::Describe).
+    Described(Result<Box<InterfaceDescription>, Refusal>),
     /// Server, in answer to [`Action::Admit`](super::Action::Admit): whether the client has a place. An error is told to it,
     /// and ends the session.
     Admitted(Result<(), Refusal>),
@@ -121,6 +128,8 @@ impl Input<'_> {
             Self::Begin(_) => "Begin",
             Self::Delegate(_) => "Delegate",
             Self::Delegated(_) => "Delegated",
+            Self::Describe(_) => "Describe",
+            Self::Described(_) => "Described",
             Self::Admitted(_) => "Admitted",
             Self::Prepared(Ok(_)) => "Prepared",
             Self::Prepared(Err(_)) => "Refused",
@@ -139,6 +148,7 @@ impl Input<'_> {
         matches!(
             self,
             Self::Delegated(_)
+                | Self::Described(_)
                 | Self::Prepared(_)
                 | Self::Connected
                 | Self::Finished { .. }

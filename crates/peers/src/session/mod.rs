@@ -23,6 +23,7 @@
 mod action;
 mod config;
 mod delegation;
+mod description;
 mod input;
 mod kind;
 mod peer;
@@ -34,6 +35,7 @@ pub use config::{
     UnprovedSending, Wire,
 };
 pub use delegation::{DelegatedTest, Delegation, MAX_DELAY};
+pub use description::{DescriptionRequest, InterfaceDescription};
 pub use input::{Ending, Input, Refusal, StreamEvent, StreamPorts};
 pub use kind::{Capabilities, Control, CredentialKind, Demux, PeerKind, Tests};
 pub(crate) use kind::{whole_seconds, with_whole_seconds_back};

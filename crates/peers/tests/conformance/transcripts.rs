@@ -78,6 +78,8 @@ fn name(action: &Action) -> String {
         Action::Peer(PeerEvent::Curtailed(_)) => "Curtailed",
         Action::Peer(PeerEvent::Delegate(_)) => "Delegate",
         Action::Peer(PeerEvent::Delegated(_)) => "Delegated",
+        Action::Describe(_) => "Describe",
+        Action::Peer(PeerEvent::Described(_)) => "Described",
         Action::Peer(PeerEvent::Hello(_)) => "PeerHello",
         Action::Peer(PeerEvent::Output(_)) => "PeerOutput",
         Action::Peer(PeerEvent::Progress(_)) => "PeerProgress",

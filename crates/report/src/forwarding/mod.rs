@@ -292,7 +292,7 @@ fn delay_sheet(rows: &[DelayRow<'_>], unit: Unit) -> Sheet {
             time.unwrap_or_else(|| "–".to_owned())
         })
     };
-    let columns = vec![
+    let mut columns = vec![
         words("frame", |row: &DelayRow<'_>| row.name.clone()),
         words("load", |row: &DelayRow<'_>| {
             crate::figures::percent(row.delay.load_ratio)
@@ -309,11 +309,18 @@ fn delay_sheet(rows: &[DelayRow<'_>], unit: Unit) -> Sheet {
             Cell::count(row.delay.lost.map(linerate_model::PacketCount::get))
         }),
     ];
+    let has_error = |row: &DelayRow<'_>| row.delay.clock_error_ns.is_some();
+    let has_error = rows.iter().any(has_error);
+    if has_error {
+        columns.push(time("clock error, ±", |delay| delay.clock_error_ns));
+    }
     let is_one_way = |row: &DelayRow<'_>| row.delay.of == Some(DelayOf::OneWay);
-    let title = if rows.iter().all(is_one_way) {
-        "One-way delay by load"
-    } else {
-        "Delay by load (above the smallest of its trial where no clock is shared)"
+    let title = match rows.iter().all(is_one_way) {
+        true => "One-way delay by load",
+        false if has_error => {
+            "Delay by load (above the smallest of its trial where the clocks' error is larger than the delay)"
+        }
+        false => "Delay by load (above the smallest of its trial where no clock is shared)",
     };
     Sheet::new(title, rows, columns)
 }

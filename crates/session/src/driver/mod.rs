@@ -1,5 +1,6 @@
 //! Drives one control session: the same loop at both ends.
 
+mod port;
 mod streams;
 mod traffic;
 mod wait;
@@ -21,6 +22,7 @@ use linerate_peers::{
     Session, StopCause, StreamEvent, TestEnd,
 };
 use linerate_sys::clock::MonoClock;
+use port::DescribedPort;
 use std::time::Duration;
 
 /// One end of a session: its I/O outside the protocol.
@@ -40,6 +42,8 @@ pub struct Driver {
     state: State,
     /// Whether the peer has sent anything over the control connection.
     was_heard: bool,
+    /// Server: the port that its client asked about.
+    port: Option<DescribedPort>,
     /// Server: what may refuse a test.
     gate: Option<TestGate>,
     core_load: CoreLoad,
@@ -134,6 +138,7 @@ impl Driver {
             listened: None,
             state: State::IDLE,
             was_heard: false,
+            port: None,
             gate: None,
             core_load: CoreLoad::default(),
             cores: Vec::new(),
@@ -272,6 +277,7 @@ impl Driver {
             Action::Send(bytes) => self.line.write(&bytes)?,
             Action::Admit => return Ok(Some(SessionEvent::Admit)),
             Action::Peer(event) => return Ok(Some(SessionEvent::Peer(event))),
+            Action::Describe(request) => self.answer_description(*request)?,
             Action::Prepare { spec, format } => {
                 let gate = self.gate.as_mut();
                 if let Some(Err(refusal)) = gate.map(|gate| gate(spec.as_ref())) {

@@ -13,11 +13,18 @@ use std::path::Path;
 pub(super) static DEVICE: Group = Group {
     heading: "Device",
     options: &[
-        option("ports", ONLY, "A,B", "The two interfaces of this host that the device is between")
+        option("ports", ONLY, "A,B", "The two interfaces that the device is between")
             .only(Source::Plan)
             .otherwise(Usual::Words("needed, or `dut`"))
             .is_beside(true)
             .sets(|d, v| set(&mut d.device.ports, DeviceChoice::ports(v).map(Some))),
+        option("port-b", ONLY, "HOST", "The host of port B, if it is not this one, as HOST of other commands: it runs `linerate serve`, or `ssh://HOST`")
+            .shown(HelpLevel::Short)
+            .excludes(&["dut"])
+            .otherwise(Usual::Words("this host"))
+            .is_beside(true)
+            .page("switch.md")
+            .sets(|d, v| set(&mut d.device.host_b, DeviceChoice::host_b(v).map(Some))),
         option("dut", ONLY, "KIND", "Start a device of this kind and measure it, in place of two interfaces: `bridge`, `router,rules=100`; or set up the one between them: `p4runtime://HOST:9559`")
             .shown(HelpLevel::Short)
             .is_beside(true)

@@ -1,5 +1,5 @@
 use super::*;
-use crate::run::{PayloadChoice, parse_pinning};
+use crate::run::{DeviceChoice, PayloadChoice, parse_pinning};
 use linerate_client::address::PeerAddress;
 use linerate_model::spec::{ConnectionClose, Pace, Pinning};
 use std::path::Path;
@@ -71,6 +71,32 @@ fn a_test_takes_the_same_on_the_command_line_and_in_a_plan() {
         let (line, plan) = (of(Source::CommandLine), of(Source::Plan));
         assert_eq!(line.test.time(), plan.test.time(), "{kind:?}");
         assert_eq!(plan.after.diagnose, Duration::ZERO);
+    }
+}
+
+#[test]
+fn the_second_port_may_be_of_another_host() {
+    let device = |words: &[(&str, &str)]| match asked(TestKind::Switch, words)?.test {
+        Test::Switch(plan) => Ok::<_, String>(plan.device),
+        other => panic!("{other:?}"),
+    };
+    let ports = ("ports", "eth1,eth1");
+    let both = device(&[ports, ("port-b", "ssh://root@lab2")]).unwrap();
+    assert_eq!(both.name(), "eth1 to eth1 of ssh://root@lab2");
+    let DeviceChoice::Ports { host_b, .. } = both else {
+        panic!("{both:?}");
+    };
+    assert_eq!(host_b.unwrap().to_string(), "ssh://root@lab2");
+    for (words, named) in [
+        (&[ports][..], "both ports are eth1"),
+        (&[("port-b", "10.0.0.2")], "two interfaces"),
+        (&[("dut", "bridge"), ("port-b", "10.0.0.2")], "--port-b"),
+        (&[ports, ("port-b", "iperf3://10.0.0.2")], "linerate serve"),
+        (&[ports, ("port-b", "stack://lwip")], "linerate serve"),
+        (&[ports, ("port-b", "a b")], "10.0.0.2"),
+    ] {
+        let why = device(words).unwrap_err();
+        assert!(why.contains(named), "{why}");
     }
 }
 

@@ -17,12 +17,16 @@ const EXCHANGE_TIME: Duration = Duration::from_millis(200);
 type Exchange = [EndpointReport; 2];
 
 /// Runs one test of datagrams between two exchanges, if its hosts read two clocks.
-pub(super) fn measure_between(run: &mut Measurement<'_, '_>, spec: &TestSpec) -> Result<()> {
+pub(super) fn measure_between(
+    run: &mut Measurement<'_, '_>,
+    spec: &TestSpec,
+    label: Option<&str>,
+) -> Result<()> {
     let client = &mut *run.client;
     let compare =
         spec.work.is_datagrams() && client.shows_clock() && clocks_may_differ(&client.hosts());
     let before = compare.then(|| exchange(client, spec)).transpose()?;
-    let mut trials = run.unrecorded(spec, None)?;
+    let mut trials = run.unrecorded(spec, label)?;
     let wanted = compare && !run.context.interrupted() && trials.iter().any(needs_exchanges);
     if wanted {
         let after = exchange(run.client, spec)?;

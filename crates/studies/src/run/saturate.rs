@@ -1,5 +1,6 @@
 //! `linerate saturate`: the search for the load at which loss or delay begins.
 
+use super::exchange::measure_between;
 use super::{Measurement, PayloadChoice, is_of_peer};
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
@@ -307,7 +308,7 @@ fn delays(run: &mut Measurement<'_, '_>, plan: &SaturatePlan) -> Result<Vec<Dela
         };
         let label = format!("delay at {share} of the throughput");
         let trial = run.recorder.next_index();
-        run.measure(&spec, Some(&label))?;
+        measure_between(run, &spec, Some(&label))?;
         made.push(DelayTrial {
             load_ratio: *share,
             trial,

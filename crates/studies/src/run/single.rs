@@ -44,7 +44,7 @@ pub(super) fn sized(
         recorder: &mut recorder,
         client: &mut client,
     };
-    measure_between(&mut run, spec)?;
+    measure_between(&mut run, spec, None)?;
     let is_whole = spec.warm_up.is_zero() && !context.interrupted();
     let counted = if is_whole {
         TrafficScope::Whole

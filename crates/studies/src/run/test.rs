@@ -34,8 +34,8 @@ impl Test {
             Self::Latency(plan) => return latency(context, target, plan),
             Self::Single(spec) => single::sized(context, target, spec, after.payload),
             Self::Saturate(plan) => saturate::sized(context, target, plan, after.payload),
-            // It makes its own peer.
-            Self::Switch(plan) => return switch(context, plan, after),
+            // It has a peer of its own.
+            Self::Switch(plan) => return switch(context, target, plan, after),
         }?;
         after.follow(context, target, run)
     }

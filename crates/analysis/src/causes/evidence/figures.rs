@@ -238,8 +238,9 @@ fn unloaded(evidence: &Evidence<'_>, median: fn(&Trial) -> Option<f64>) -> Optio
 }
 
 fn one_way_median(trial: &Trial) -> Option<f64> {
-    let delay = trial.one_way()?.forward.as_ref();
-    let delay = delay.filter(|delay| delay.of == DelayOf::OneWay)?;
+    let one_way = trial.one_way()?;
+    let is_compared = one_way.clock_error_ns().is_some();
+    let delay = one_way.forward.as_ref().filter(|_| !is_compared)?;
     delay.p50_ns.map(words::nanos)
 }
 

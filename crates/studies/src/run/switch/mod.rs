@@ -4,10 +4,11 @@
 //!   this process, client ── port A ══ device ══ port B ── this process, agent
 //!            └──────────────── control over loopback ─────────┘
 //! ```
-//! Each frame size and direction is a search of its own, with the peer on a thread of this process, so that all that is
+//! Port B may also be on another host, whose agent is the peer. Each frame size and direction is a search of its own, with the peer on a thread of this process, so that all that is
 //! known of a search holds here: its goals, its ledger of every frame, its verdict and its probes.
 
 mod ceiling;
+mod held_port;
 mod methods;
 mod plan;
 mod ports;
@@ -23,22 +24,27 @@ use crate::recorder::{Header, Recorder};
 use crate::watch::ScaledWatcher;
 use anyhow::Result;
 use ceiling::{Ceilings, ceilings, on_wire};
-use linerate_client::Client;
+use linerate_client::{Client, Target};
 use linerate_model::calibration::HostCeiling;
 use linerate_model::run::{Forwarding, FrameMix, Run, RunKind, RunWork, frame_rate};
-use linerate_model::spec::{DatapathChoice, Pace, Stop, TestSpec};
+use linerate_model::spec::{DatapathChoice, TestSpec};
 use linerate_model::{BitRate, Layer, PacketRate};
 use linerate_sys::netns::NetNamespace;
 use methods::{Bench, Loads};
 use plan::FrameCell;
 pub(crate) use ports::check_device;
 use ports::{Ports, on_device, on_ports};
-use std::time::Duration;
 
 /// Measures what the device forwards. A device that is started is taken down again.
-pub fn switch(context: &mut Context<'_>, plan: &SwitchPlan, after: After) -> Result<Run> {
+/// `target` says how a peer on another host is reached; its address is the plan's.
+pub fn switch(
+    context: &mut Context<'_>,
+    target: &Target,
+    plan: &SwitchPlan,
+    after: After,
+) -> Result<Run> {
     match &plan.device {
-        DeviceChoice::Ports { a, b } => {
+        DeviceChoice::Ports { a, b, host_b } => {
             let mut params = plan.params.clone();
             params.insert("a".to_owned(), a.clone());
             params.insert("b".to_owned(), b.clone());
@@ -46,10 +52,14 @@ pub fn switch(context: &mut Context<'_>, plan: &SwitchPlan, after: After) -> Res
                 id: DatapathChoice::PORTS.to_owned(),
                 params,
             };
-            on_ports(plan, datapath, |ports| {
+            let mut work = |ports: &mut Ports| {
                 let settled = Settled::of(context, plan, ports)?;
                 ports.searches(context, plan, &settled, after)
-            })
+            };
+            match host_b {
+                None => on_ports(plan, datapath, work),
+                Some(host) => work(&mut Ports::with_peer(plan, datapath, host, target)?),
+            }
         }
         DeviceChoice::Started(choice) => on_device(plan, choice, |ports, device| {
             let settled = Settled::of(context, plan, ports)?;
@@ -69,30 +79,27 @@ pub fn switch(context: &mut Context<'_>, plan: &SwitchPlan, after: After) -> Res
 
 /// What is known before the first search.
 struct Settled {
-    /// Why frames are not made as asked.
-    note: Option<String>,
+    /// Why frames are not made as asked, and what is not known of these ports.
+    notes: Vec<String>,
     /// What linerate does at most with the generator that is used.
     ceilings: Ceilings,
 }
 
 impl Settled {
     fn of(context: &mut Context<'_>, plan: &SwitchPlan, ports: &mut Ports) -> Result<Self> {
-        let mut note = None;
-        if let Some(cell) = plan.cells().next() {
-            let search = plan.search_of(&cell, &ports.datapath, ports.line_rate)?;
-            let few = TestSpec {
-                stop: Stop::After(TRY_TIME),
-                warm_up: Duration::ZERO,
-                ..search.spec.with_pace(Pace::At(search.min_load))
-            };
-            note = ports.settle_generator(&few)?;
-        }
-        let ceilings = if ports.are_veth() {
+        let mut notes = Vec::new();
+        notes.extend(ports.settle_generator(&plan.lightest_test(&ports.datapath)?)?);
+        let ceilings = if plan.host_b().is_some() {
+            notes.push(
+                "linerate's own ceiling is not measured: the ports are on two hosts".to_owned(),
+            );
+            Ceilings::new()
+        } else if ports.are_veth() {
             ceilings(context, plan, &ports.datapath)?
         } else {
             Ceilings::new()
         };
-        Ok(Self { note, ceilings })
+        Ok(Self { notes, ceilings })
     }
 }
 
@@ -102,9 +109,6 @@ fn name_device(context: &Context<'_>, plan: &SwitchPlan, run: &mut Run) {
         device.facts = context.device.as_ref().map(|device| device.facts().clone());
     }
 }
-
-/// Length of the test that tries a generator.
-const TRY_TIME: Duration = Duration::from_millis(20);
 
 /// The mix of frame lengths, if there is one, with what the search just made lost of each.
 fn mix_of(plan: &SwitchPlan, cell: &FrameCell, run: &Run) -> Option<FrameMix> {
@@ -147,7 +151,7 @@ impl Ports {
             hosts: self.hosts.clone(),
         };
         let mut recorder = Recorder::begin(context, header)?;
-        recorder.run_mut().notes.extend(settled.note.clone());
+        recorder.run_mut().notes.extend(settled.notes.clone());
         name_device(context, plan, recorder.run_mut());
         let cells: Vec<_> = plan.cells().collect();
         let share = 1.0 / f64::from(u32::try_from(cells.len().max(1)).unwrap_or(u32::MAX));

@@ -2,15 +2,16 @@
 
 use super::methods::{self, Method};
 use crate::run::SaturatePlan;
+use linerate_client::address::PeerAddress;
 use linerate_frames::{
     ETHERNET_HEADER, FrameHeaders, IPV4_HEADER, IPV6_HEADER, TCP_HEADER, Transport, UDP_HEADER,
 };
-use linerate_model::consent::Effect;
+use linerate_model::consent::{Effect, Effects as _};
 use linerate_model::dut::DutChoice;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{MethodSettings, RunRequest, SwitchSettings};
 use linerate_model::spec::{
-    DatapathChoice, Direction, FrameLengths, MIN_NUMBERED_PAYLOAD, TestSpec,
+    DatapathChoice, Direction, FrameLengths, MIN_NUMBERED_PAYLOAD, Pace, Stop, TestSpec,
 };
 use linerate_model::units::UnitError;
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer, PacketRate};
@@ -20,14 +21,16 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// What is measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum DeviceChoice {
-    /// Whatever is between two interfaces of this host.
+    /// Whatever is between two interfaces.
     Ports {
-        /// Where frames of the forward direction enter it.
+        /// The interface of this host where frames of the forward direction enter it.
         a: String,
-        /// Where they leave it.
+        /// The interface where they leave it.
         b: String,
+        /// The host of that one; `None`: this host.
+        host_b: Option<PeerAddress>,
     },
     /// A device of a kind: started for this, or set up for it.
     Started(DutChoice),
@@ -35,21 +38,38 @@ pub enum DeviceChoice {
 
 impl DeviceChoice {
     /// What two interfaces, or a choice, or both, are.
-    fn of(ports: Option<[String; 2]>, started: Option<DutChoice>) -> Result<Self, String> {
+    fn of(
+        ports: Option<[String; 2]>,
+        started: Option<DutChoice>,
+        host_b: Option<PeerAddress>,
+    ) -> Result<Self, String> {
+        let both = ports.as_ref().filter(|[a, b]| a == b && host_b.is_none());
+        if let Some([a, _]) = both {
+            return Err(format!(
+                "both ports are {a}: a device is between two interfaces; give two"
+            ));
+        }
         match (ports, started) {
             (ports, Some(choice)) => duts::between(choice, ports).map(Self::Started),
-            (Some([a, b]), None) => Ok(Self::Ports { a, b }),
+            (Some([a, b]), None) => Ok(Self::Ports { a, b, host_b }),
             (None, None) => Err("give two interfaces, or a device to start".to_owned()),
         }
+    }
+
+    /// Reads the host of port B, where linerate is the peer.
+    pub(crate) fn host_b(text: &str) -> Result<PeerAddress, String> {
+        let host = PeerAddress::parse(text).map_err(|error| error.message)?;
+        if host.kind().about().is_foreign || host.is_stack() {
+            let why = "it counts no frames at an interface; give a host that runs `linerate serve`, or ssh://HOST";
+            return Err(format!("{host}: {why}"));
+        }
+        Ok(host)
     }
 
     /// Reads `eth1,eth2`.
     pub(crate) fn ports(text: &str) -> Result<[String; 2], String> {
         let ends = text.split_once(',').map(|(a, b)| (a.trim(), b.trim()));
         match ends {
-            Some((a, b)) if a == b && !a.is_empty() => Err(format!(
-                "both ports are {a}: a device is between two interfaces; give two"
-            )),
             Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok([a.to_owned(), b.to_owned()]),
             _ => Err("it takes two interfaces: A,B".to_owned()),
         }
@@ -62,9 +82,12 @@ impl DeviceChoice {
         Ok(choice)
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
-            Self::Ports { a, b } => format!("{a} to {b}"),
+            Self::Ports { a, b, host_b } => {
+                let at = host_b.as_ref().map(|host| format!(" of {host}"));
+                format!("{a} to {b}{}", at.unwrap_or_default())
+            }
             Self::Started(choice) => choice.to_string(),
         }
     }
@@ -99,6 +122,8 @@ pub struct DeviceDraft {
     pub ports: Option<[String; 2]>,
     /// The device, by its kind.
     pub started: Option<DutChoice>,
+    /// Host of port B; `None`: this host.
+    pub host_b: Option<PeerAddress>,
     /// Lengths of frames.
     pub frame_sizes: Vec<FrameLengths>,
     /// Maximum load at L1; `None`: the ports'.
@@ -123,6 +148,7 @@ impl Default for DeviceDraft {
         Self {
             ports: None,
             started: None,
+            host_b: None,
             frame_sizes: Vec::new(),
             line_rate: None,
             lowest: PacketRate::from_pps(1000.0),
@@ -166,7 +192,7 @@ impl DeviceDraft {
         both: bool,
     ) -> Result<SwitchPlan, String> {
         let mut params = self.params;
-        let device = DeviceChoice::of(self.ports, self.started)?;
+        let device = DeviceChoice::of(self.ports, self.started, self.host_b)?;
         if self.is_ipv6 && matches!(device, DeviceChoice::Ports { .. }) {
             for (key, address) in IPV6 {
                 let usual = || address.to_owned();
@@ -284,14 +310,24 @@ impl SwitchPlan {
     /// The device that it starts, or the interfaces that its frames leave by, and the user's command that resets it.
     pub(crate) fn effects(&self) -> Vec<Effect> {
         let device = match &self.device {
-            DeviceChoice::Ports { a, b } => format!("frames on the interfaces {a} and {b}"),
+            DeviceChoice::Ports { a, b, .. } => format!("frames on the interfaces {a} and {b}"),
             DeviceChoice::Started(choice) => format!("device {choice}"),
         };
         let reset = self.method_settings.reset_command.clone();
+        let host_b = self.host_b().map(PeerAddress::effects);
         [Effect::Starts(device)]
             .into_iter()
             .chain(reset.map(Effect::Runs))
+            .chain(host_b.into_iter().flatten())
             .collect()
+    }
+
+    /// Host of port B, where it is not this one.
+    pub(super) const fn host_b(&self) -> Option<&PeerAddress> {
+        match &self.device {
+            DeviceChoice::Ports { host_b, .. } => host_b.as_ref(),
+            DeviceChoice::Started(_) => None,
+        }
     }
 
     /// The test of each frame size.
@@ -400,6 +436,9 @@ const PROBE_BYTES: u64 = MIN_NUMBERED_PAYLOAD.get();
 /// Bytes of a frame check sequence.
 const FCS: u32 = 4;
 
+/// Length of the test that tries a generator.
+const TRY_TIME: Duration = Duration::from_millis(20);
+
 /// Longest IP packet of Ethernet's usual frames.
 const USUAL_MTU: u64 = 1500;
 
@@ -438,6 +477,18 @@ impl SwitchPlan {
             min_load: BitRate::from_f64(self.lowest.pps() * payload.as_f64() * 8.0),
             max_load: BitRate::from_f64(most * payload.as_f64() * 8.0),
             ..(*self.search).clone()
+        })
+    }
+
+    /// A few frames at the lowest load, to try whether they are made and counted at all.
+    pub(super) fn lightest_test(&self, datapath: &DatapathChoice) -> Result<TestSpec, Failure> {
+        let cell = self.cells().next();
+        let cell = cell.ok_or_else(|| Failure::new(ExitCode::Usage, "give a frame size"))?;
+        let search = self.search_of(&cell, datapath, None)?;
+        Ok(TestSpec {
+            stop: Stop::After(TRY_TIME),
+            warm_up: Duration::ZERO,
+            ..search.spec.with_pace(Pace::At(search.min_load))
         })
     }
 

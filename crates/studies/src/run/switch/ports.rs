@@ -1,17 +1,19 @@
 //! The two ports that a device is between: opened, and left as they were.
 
+use super::held_port::HeldPort;
 use super::plan::{DeviceChoice, NeighbourMode, SwitchPlan};
 use anyhow::Result;
 use linerate_agent::{Agent, AgentPlan};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
-use linerate_engine::EngineError;
-use linerate_engine::neighbours::Neighbours;
+use linerate_engine::neighbours::{PortHost, port_mac};
+use linerate_engine::{EngineError, Role};
 use linerate_model::BitRate;
 use linerate_model::dut::{DutChoice, TesterPort};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Host;
 use linerate_model::spec::{DatapathChoice, Direction, TestSpec};
+use linerate_peers::DescriptionRequest;
 use linerate_sys::netns::NetNamespace;
 use linerate_testbed::TestbedError;
 use linerate_testbed::duts::{self, Dut};
@@ -25,46 +27,85 @@ pub(super) struct Ports {
     pub(super) datapath: DatapathChoice,
     /// The peer.
     pub(super) target: Target,
-    /// This host twice, with the facts of each port.
+    /// The host of each, with the facts of its port.
     pub(super) hosts: Vec<Host>,
     /// L1 rate of the slower one; `None` where neither has a speed of its own.
     pub(super) line_rate: Option<BitRate>,
     /// Both as hosts on their links, where they find their next hops themselves.
-    neighbours: Option<Neighbours>,
+    neighbours: Option<(PortHost, HeldPort)>,
 }
 
 impl Ports {
-    fn open(plan: &SwitchPlan, datapath: DatapathChoice, port: u16) -> Result<Self> {
-        let mut target = Target::new(PeerAddress::parse(&format!("127.0.0.1:{port}"))?);
-        target.is_own = true;
+    /// Ports of which the second is that of a peer on another host, reached as `target` says.
+    pub(super) fn with_peer(
+        plan: &SwitchPlan,
+        datapath: DatapathChoice,
+        host: &PeerAddress,
+        target: &Target,
+    ) -> Result<Self> {
+        let peer = Target::new(host.clone());
+        Self::open(
+            plan,
+            datapath,
+            Target {
+                key: target.key.clone(),
+                ..peer
+            },
+        )
+    }
+
+    fn open(plan: &SwitchPlan, datapath: DatapathChoice, mut target: Target) -> Result<Self> {
         target.count_at(datapath.params.get("a").map(String::as_str))?;
-        let hosts = Client::connect(&target)?.hosts();
-        let speed = |host: &Host| host.facts.link_speed_bps;
-        let neighbours = match plan.neighbours {
-            NeighbourMode::Static => None,
-            NeighbourMode::Resolve => {
-                let started = Neighbours::start(&datapath.params, plan.gateways);
-                Some(started.map_err(|error| refused(&error))?)
-            }
+        let request = DescriptionRequest {
+            spec: Box::new(plan.lightest_test(&datapath)?),
+            resolve: plan.neighbours == NeighbourMode::Resolve,
+            gateway: plan.gateways[1],
         };
+        let own = port_mac(&datapath.params, Role::Client).map_err(|error| refused(&error))?;
+        // Before port B asks: who asks is answered, and known.
+        let start = || PortHost::start(&datapath.params, Role::Client, plan.gateways[0]);
+        let host = request.resolve.then(start).transpose();
+        let host = host.map_err(|error| refused(&error))?;
+        let mut client = Client::connect(&target)?;
+        let there = client.describe(&request)?;
+        if there.mac == own.to_string() {
+            return Err(same_port(&plan.device).into());
+        }
+        let mut hosts = client.hosts();
+        if let Some(peer) = hosts.last_mut() {
+            peer.facts.clone_from(&there.facts);
+        }
+        target.peer_facts = Some(there.facts);
+        let speed = |host: &Host| host.facts.link_speed_bps;
         let mut ports = Self {
             line_rate: hosts.iter().filter_map(speed).min(),
             datapath,
             target,
             hosts,
-            neighbours,
+            neighbours: None,
         };
-        ports.datapath = ports.resolved()?;
+        if let Some(host) = host {
+            ports.neighbours = Some((host, HeldPort::start(client, request)?));
+            ports.datapath = ports.resolved()?;
+        } else if plan.host_b().is_some() {
+            // Neither host has the other's interface.
+            let macs = [("a-to", there.mac), ("b-to", own.to_string())];
+            for (key, mac) in macs {
+                let params = &mut ports.datapath.params;
+                params.entry(key.to_owned()).or_insert(mac);
+            }
+        }
         Ok(ports)
     }
 
     /// The datapath, with the MAC addresses of next hops as they are now.
     pub(super) fn resolved(&self) -> Result<DatapathChoice> {
         let mut datapath = self.datapath.clone();
-        if let Some(neighbours) = &self.neighbours {
-            let found = neighbours.resolved().map_err(|error| refused(&error))?;
+        if let Some((a, b)) = &self.neighbours {
+            let from_a = a.resolved().map_err(|error| refused(&error))?;
+            let found = [from_a.to_string(), b.next_hop()?];
             for (key, mac) in ["a-to", "b-to"].into_iter().zip(found) {
-                datapath.params.insert(key.to_owned(), mac.to_string());
+                datapath.params.insert(key.to_owned(), mac);
             }
         }
         Ok(datapath)
@@ -107,11 +148,13 @@ pub(super) fn on_ports<T>(
     datapath: DatapathChoice,
     work: impl FnOnce(&mut Ports) -> Result<T>,
 ) -> Result<T> {
-    let agent = Agent::start(AgentPlan {
-        interface: datapath.params.get("b").cloned(),
-        ..AgentPlan::listening_on("127.0.0.1:0")?
-    })?;
-    let result = Ports::open(plan, datapath, agent.port()).and_then(|mut ports| work(&mut ports));
+    let agent = Agent::start(AgentPlan::listening_on("127.0.0.1:0")?)?;
+    let address = format!("127.0.0.1:{}", agent.port());
+    let target = Target {
+        is_own: true,
+        ..Target::new(PeerAddress::parse(&address)?)
+    };
+    let result = Ports::open(plan, datapath, target).and_then(|mut ports| work(&mut ports));
     agent.stop()?;
     result
 }
@@ -150,6 +193,15 @@ pub(super) fn on_device<T>(
     let result = result?;
     closed.map_err(|errors| anyhow::anyhow!("taking {choice} down: {errors:?}"))?;
     Ok(result)
+}
+
+/// Both ports are one interface, as when the other host is this one.
+fn same_port(device: &DeviceChoice) -> Failure {
+    let message = format!(
+        "{}: both ports are one interface, with one MAC address: a device is between two; give two",
+        device.name()
+    );
+    Failure::new(ExitCode::Usage, message)
 }
 
 /// What is wrong with the ports that were given, or with what they are joined to.

@@ -46,8 +46,7 @@ impl Method for SoakTest {
             return Ok(None);
         };
         let (trial, loss_ratio) = (&seen.trials[0], seen.loss_ratio());
-        let delay = trial.one_way().and_then(|known| known.forward.as_ref());
-        let delay = delay.or_else(|| trial.delay());
+        let delay = trial.best_delay();
         Ok(Some(MethodResult::Soak(Box::new(Soak {
             load_ratio: share,
             intended: bench.frames(load),
