@@ -5,8 +5,8 @@
 //!   thread of port A ── who has the gateway? ──► device            its MAC address: where port A's frames go
 //!   thread of port B ◄── who has B's address? ── device            answered as long as the thread runs
 //! ```
-//! The kernel of the port's host knows nothing of these addresses. Test frames pass by: the threads see frames of ARP alone, or of
-//! IPv6.
+//! The kernel of the port's host knows nothing of these addresses. Test frames pass by: the threads see frames of ARP alone,
+//! or of IPv6.
 
 use crate::datapaths::{PortEnd, port_end};
 use crate::error::{EngineError, Result};

@@ -62,22 +62,15 @@ impl<'a> Bench<'a> {
     /// `None` if the user stopped it.
     pub(super) fn measure(
         &mut self,
+        through: Through,
         watcher: &mut dyn Watcher,
         interrupt: &AtomicBool,
         spec: &TestSpec,
         index: u32,
     ) -> Result<Option<Trial>, NoTrial> {
-        self.tested.measure(watcher, interrupt, spec, index)
-    }
-
-    /// The same, over the wire.
-    pub(super) fn measure_over_wire(
-        &mut self,
-        watcher: &mut dyn Watcher,
-        interrupt: &AtomicBool,
-        spec: &TestSpec,
-        index: u32,
-    ) -> Result<Option<Trial>, NoTrial> {
+        if through == Through::Path {
+            return self.tested.measure(watcher, interrupt, spec, index);
+        }
         let no_wire = || NotRun::Impossible("no wire can take the place of this device".to_owned());
         let wire = self.wire.as_ref().ok_or_else(no_wire)?;
         let spec = TestSpec {
@@ -90,6 +83,15 @@ impl<'a> Bench<'a> {
         wire.tested.enter().map_err(failed)?;
         made
     }
+}
+
+/// What a short test's traffic passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Through {
+    /// What is between the two ends.
+    Path,
+    /// The wire in its place.
+    Wire,
 }
 
 struct Peer<'a> {

@@ -1,7 +1,7 @@
 //! `--diagnose`: short trials after a run, each with one thing changed, that tell apart what may limit it.
 
 use crate::context::Context;
-use crate::run::bench::{Bench, NoTrial};
+use crate::run::bench::{Bench, NoTrial, Through};
 use crate::watch::{Event, ScaledWatcher};
 use linerate_analysis::{NextProbe, any_probe, next_probe};
 use linerate_client::Target;
@@ -85,7 +85,13 @@ fn probe(
             scale: 0.3,
         };
         let index = u32::try_from(run.probes.len()).unwrap_or(u32::MAX);
-        match bench.measure(&mut watcher, context.interrupt, &next.test, index) {
+        match bench.measure(
+            Through::Path,
+            &mut watcher,
+            context.interrupt,
+            &next.test,
+            index,
+        ) {
             Ok(Some(mut trial)) => {
                 trial.label = Some(label);
                 context.watcher.event(Event::Trial(&trial));

@@ -1,7 +1,7 @@
 //! `--prove`: runs the experiment that the verdict proposes, pair by pair, and takes its answer.
 
 use crate::context::Context;
-use crate::run::bench::{Bench, NoTrial};
+use crate::run::bench::{Bench, NoTrial, Through};
 use crate::watch::{Event, ScaledWatcher};
 use anyhow::Result;
 use linerate_analysis::experiment::{
@@ -361,19 +361,20 @@ impl<'a> Log<'a> {
             scale: Self::STEP,
         };
         let index = u32::try_from(self.trials.len()).unwrap_or(u32::MAX);
-        let (interrupt, device) = (context.interrupt, &mut context.device);
-        let made = match self.change {
-            Change::Wire if part == Part::Changed => {
-                bench.measure_over_wire(&mut watcher, interrupt, spec, index)
-            }
-            Change::Without { .. } if part == Part::Changed => {
-                give(device, false)?;
-                let made = bench.measure(&mut watcher, interrupt, spec, index);
-                give(device, true)?;
-                made
-            }
-            _ => bench.measure(&mut watcher, interrupt, spec, index),
-        }?;
+        let change = Some(self.change).filter(|_| part == Part::Changed);
+        let through = match change {
+            Some(Change::Wire) => Through::Wire,
+            _ => Through::Path,
+        };
+        let is_relieved = matches!(change, Some(Change::Without { .. }));
+        if is_relieved {
+            give(&mut context.device, false)?;
+        }
+        let made = bench.measure(through, &mut watcher, context.interrupt, spec, index);
+        if is_relieved {
+            give(&mut context.device, true)?;
+        }
+        let made = made?;
         let Some(mut trial) = made else {
             return Ok(None);
         };

@@ -4,8 +4,8 @@
 //!   this process, client ── port A ══ device ══ port B ── this process, agent
 //!            └──────────────── control over loopback ─────────┘
 //! ```
-//! Port B may also be on another host, whose agent is the peer. Each frame size and direction is a search of its own, with the peer on a thread of this process, so that all that is
-//! known of a search holds here: its goals, its ledger of every frame, its verdict and its probes.
+//! Port B may also be on another host, whose agent is the peer. Each frame size and direction is a search of its own, so that
+//! all that is known of a search holds here: its goals, its ledger of every frame, its verdict and its probes.
 
 mod ceiling;
 mod held_port;
