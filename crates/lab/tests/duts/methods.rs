@@ -146,8 +146,8 @@ pub(crate) fn a_soak_tells_what_is_lost_and_when() {
     );
 }
 
-/// A link that is offered more than its rate for long loses it. What a busy host makes it lose below is the onset of more to
-/// the search: the estimate may be lower, never higher.
+/// A link that is offered more than its rate for long loses it, but for what its queue holds at the end of a trial. What a busy
+/// host makes it lose below is the onset of more to the search: the estimate may be lower, never higher.
 pub(crate) fn the_critical_load_of_a_link_is_below_its_rate() {
     let found = found(&[
         ("dut", "link,rate=20M,queue=16384"),
@@ -161,7 +161,9 @@ pub(crate) fn the_critical_load_of_a_link_is_below_its_rate() {
     let MethodResult::CriticalLoad(found) = found else {
         panic!("{found:?}");
     };
-    let truth = 20e6 / ((256.0 + 20.0) * 8.0) / (1.0 - 0.001);
+    // Frames of 252 bytes without FCS in the queue, and trials of a second or more.
+    let held = 16384.0 / 252.0;
+    let truth = 20e6 / ((256.0 + 20.0) * 8.0) / (1.0 - 0.001) + held;
     let (mean, deviation) = (found.mean.pps(), found.deviation.pps());
     assert_eq!(found.place, LoadPlace::Within, "{found:?}");
     assert!(mean <= truth + 3.0 * deviation, "{found:?}");
