@@ -201,8 +201,10 @@ fn of_bytes(trial: &Trial, outage: Outage) -> Doing {
         // A loss before or after it may be all.
         None => gap.again > 0 && !is_waiting,
     };
-    // A timer that an earlier loss had made long: nothing was sent that a path could lose.
-    let is_before_timeout = |gap: &Gap| gap.timeouts == Some(0) && gap.again_within == Some(0);
+    // A timer that an earlier loss had made long: nothing was sent that a path could lose. It runs for a segment that left.
+    let is_before_timeout = |gap: &Gap| {
+        gap.timeouts == Some(0) && gap.again_within == Some(0) && gap.unacked != Some(0)
+    };
     let had_data = |gap: &Gap| gap.busy.is_some_and(|busy| within(gap, busy) >= most);
     if gaps.iter().all(|gap| within(gap, gap.idle) >= most) {
         Doing::Pausing
@@ -249,6 +251,8 @@ struct Gap {
     again: u64,
     /// Those of them that readings within the silence saw; `None` with fewer than two.
     again_within: Option<u64>,
+    /// Segments that had left and were not acknowledged, at most, by readings within the silence; `None` where none tells.
+    unacked: Option<u64>,
     /// Retransmission timeouts; `None` where the kernel does not count them.
     timeouts: Option<u64>,
 }
@@ -264,10 +268,12 @@ impl Gap {
         let to = to.or_else(|| samples.last())?;
         let gained = |part: fn(&TcpSample) -> Option<u64>| part(to)?.checked_sub(part(from)?);
         let time = |part| gained(part).map(|nanos| Duration::from_nanos(nanos).as_secs_f64());
-        let mut within = samples.iter().filter(|sample| {
+        let is_within = |sample: &&TcpSample| {
             let time = at(sample);
             outage.start <= time && time <= outage.end
-        });
+        };
+        let mut within = samples.iter().filter(is_within);
+        let unacked = within.clone().filter_map(|sample| sample.unacked_segments);
         let first = within.next().and_then(|sample| sample.retrans_segments);
         let last = within
             .next_back()
@@ -283,6 +289,7 @@ impl Gap {
             again_within: first
                 .zip(last)
                 .map(|(first, last)| last.saturating_sub(first)),
+            unacked: unacked.max(),
             timeouts: gained(|sample| sample.timeouts),
         })
     }

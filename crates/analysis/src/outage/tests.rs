@@ -361,8 +361,8 @@ fn datagrams_that_no_end_counted_while_a_thread_waited_show_no_outage() {
 }
 
 /// What a TCP of four seconds did in two and a half without an arrival, its socket read each half second, `timeouts` of its
-/// timer by then.
-fn silent_tcp(timeouts: fn(u64) -> Option<u64>) -> Doing {
+/// timer by then, and so many segments on their way.
+fn silent_tcp(timeouts: fn(u64) -> Option<u64>, unacked: Option<u64>) -> Doing {
     let samples = (0..=8).map(|half: u64| {
         let at_ns = half * 500_000_000;
         TcpSample {
@@ -374,6 +374,7 @@ fn silent_tcp(timeouts: fn(u64) -> Option<u64>) -> Doing {
             }),
             busy_ns: Some(at_ns),
             retrans_segments: Some(1),
+            unacked_segments: unacked,
             timeouts: timeouts(half),
             ..TcpSample::default()
         }
@@ -391,9 +392,13 @@ fn silent_tcp(timeouts: fn(u64) -> Option<u64>) -> Doing {
 /// A repetition was lost before a timer that the loss of the first segment had made seconds long.
 #[test]
 fn a_tcp_that_waits_for_its_timer_sends_nothing_that_shows_an_outage() {
-    assert_eq!(silent_tcp(|_| Some(1)), Doing::Pausing);
-    // Segments that an interface does not take are no repetitions, but their timer expired.
-    assert_eq!(silent_tcp(|half| Some(half / 3)), Doing::Sending);
-    // Kernels before 6.7 do not tell.
-    assert_eq!(silent_tcp(|_| None), Doing::Sending);
+    for unacked in [None, Some(3)] {
+        assert_eq!(silent_tcp(|_| Some(1), unacked), Doing::Pausing);
+        // Segments that an interface does not take are no repetitions, but their timer expired.
+        assert_eq!(silent_tcp(|half| Some(half / 3), unacked), Doing::Sending);
+        // Kernels before 6.7 do not tell.
+        assert_eq!(silent_tcp(|_| None, unacked), Doing::Sending);
+    }
+    // Nothing was on its way when the interface went down: no timer of a segment runs, and there is data to send.
+    assert_eq!(silent_tcp(|_| Some(1), Some(0)), Doing::Sending);
 }
