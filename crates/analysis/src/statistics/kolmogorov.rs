@@ -4,6 +4,8 @@
 //! - A bound for every n: Massart, "The tight constant in the Dvoretzky–Kiefer–Wolfowitz inequality", 1990
 //! - Two samples: Smirnov, 1939; the same constant for equal sizes from n = 458 on: Wei, Dudley, 2012
 
+use super::count;
+
 /// The largest distance between two distribution functions, at least one of which is of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Distance {
@@ -59,11 +61,6 @@ fn sorted(sample: &[f64]) -> Vec<f64> {
     let mut sorted = sample.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted
-}
-
-#[expect(clippy::cast_precision_loss, reason = "samples are below 2^53")]
-const fn count(n: usize) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

@@ -39,6 +39,12 @@ use linerate_model::{Estimate, Interval};
 /// Coverage of an interval that nobody asked to be another.
 pub const USUAL_CONFIDENCE: Confidence = Confidence(0.95);
 
+/// How many there are, for a mean of them.
+#[expect(clippy::cast_precision_loss, reason = "samples are below 2^53")]
+pub(crate) const fn count(n: usize) -> f64 {
+    n as f64
+}
+
 /// The share of intervals made this way that contain the truth.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Confidence(f64);

@@ -23,6 +23,7 @@
 mod fit;
 mod posterior;
 
+use crate::statistics::count;
 use fit::Shape;
 use linerate_model::random::{Random, mix};
 use linerate_model::run::LoadPlace;
@@ -150,8 +151,7 @@ impl PlrSearch {
         let budget = self.config.budget;
         let share = budget.div_duration_f64(USUAL_BUDGET).min(1.0);
         let first = FIRST.mul_f64(share).max(LEAST_FIRST).min(budget);
-        let made = self.trials.iter().map(|_| GROWTH).sum::<f64>();
-        let time = first.mul_f64(1.0 + made);
+        let time = first.mul_f64(1.0 + GROWTH * count(self.trials.len()));
         (!time.is_zero() && self.spent + time <= budget)
             .then_some((PacketRate::from_pps(self.next_load), time))
     }

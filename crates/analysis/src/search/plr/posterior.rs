@@ -14,6 +14,7 @@
 
 use super::PlrTrial;
 use super::fit::{Curve, Shape, log_one_plus};
+use crate::statistics::count;
 use linerate_model::random::Random;
 
 /// A trial as the likelihood needs it.
@@ -179,8 +180,7 @@ fn power(drawn: &[Drawn]) -> f64 {
         let weights = weights(drawn, power);
         let sum: f64 = weights.iter().sum();
         let squares: f64 = weights.iter().map(|weight| weight * weight).sum();
-        let points = weights.iter().map(|_| 1.0).sum::<f64>();
-        sum * sum >= LEAST_WORTH * points * squares
+        sum * sum >= LEAST_WORTH * count(weights.len()) * squares
     };
     if is_enough(1.0) {
         return 1.0;
