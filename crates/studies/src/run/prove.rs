@@ -153,16 +153,25 @@ fn experiments(context: &mut Context<'_>, bench: &mut Bench<'_>, run: &mut Run) 
         let Some(verdict) = to_try(run) else {
             break;
         };
-        let record = experiment(context, bench, run, &verdict)?;
-        run.experiments.push(record);
-        linerate_analysis::conclude(run);
+        put_to_proof(context, bench, run, &verdict)?;
     }
     if let Some(verdict) = of_its_work(context, run) {
-        let record = experiment(context, bench, run, &verdict)?;
-        run.experiments.push(record);
-        linerate_analysis::conclude(run);
+        put_to_proof(context, bench, run, &verdict)?;
     }
     context.watcher.event(Event::Ended);
+    Ok(())
+}
+
+/// Makes the experiment that `verdict` proposes, and draws the run's verdict anew with its answer.
+fn put_to_proof(
+    context: &mut Context<'_>,
+    bench: &mut Bench<'_>,
+    run: &mut Run,
+    verdict: &Verdict,
+) -> Result<()> {
+    let record = experiment(context, bench, run, verdict)?;
+    run.experiments.push(record);
+    linerate_analysis::conclude(run);
     Ok(())
 }
 
