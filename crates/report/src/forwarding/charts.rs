@@ -8,8 +8,10 @@ use linerate_model::PacketRate;
 use linerate_model::run::{Forwarding, ForwardingDelay};
 
 pub(super) fn all(rows: &[Row<'_>], unit: Unit) -> Vec<Chart> {
-    let charts = [throughput(rows, unit), delay(rows, unit)];
-    let charts = charts.into_iter().chain(super::methods::charts(rows, unit));
+    let searched = rows.iter().any(|row| !row.found.goals.is_empty());
+    let searched = searched.then(|| throughput(rows, unit));
+    let charts = searched.into_iter().chain([delay(rows, unit)]);
+    let charts = charts.chain(super::methods::charts(rows, unit));
     charts.filter(|chart| !chart.series.is_empty()).collect()
 }
 

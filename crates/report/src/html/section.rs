@@ -24,7 +24,10 @@ pub(super) fn run(run: &Run, anchor: &str, standing: Standing, drawings: &mut Dr
     let series = crate::study::series(run);
     let inner = match series.as_slice() {
         [_, ..] if run.kind() == RunKind::Study => study::section(run, &series, anchor, drawings),
-        _ if run.parts().is_empty() => leaf(run, anchor, 3, drawings),
+        // A device may have been measured without a search.
+        _ if run.parts().is_empty() && run.kind() != RunKind::Switch => {
+            leaf(run, anchor, 3, drawings)
+        }
         _ => whole(run, anchor, drawings),
     };
     match standing {
@@ -59,12 +62,15 @@ fn whole(run: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
     let answer = std::mem::take(&mut charts.answer);
     html! {
         (document::write_html(&forwarding::blocks(run), drawings))
-        (overview::table(run.parts(), anchor))
+        @if !run.parts().is_empty() { (overview::table(run.parts(), anchor)) }
         @if run.verdict.is_some() { (verdict::card(run, 3)) }
         (page::drawn_charts(answer, anchor, 3, drawings))
         (results::notes(run))
         @for (index, part) in run.parts().iter().enumerate() {
             (part_of(run, part, &format!("{anchor}-{}", index + 1), drawings))
+        }
+        @if !run.trials.is_empty() {
+            (topics::all(run, anchor, 3, Folded::WithoutHosts, drawings))
         }
         @if !run.hosts.is_empty() { (hosts::facts(&run.hosts, 3)) }
         (hosts::configuration(run, 3))
