@@ -14,6 +14,24 @@ impl Clock for MonoClock {
     }
 }
 
+/// Whether `CLOCK_MONOTONIC` is the kernel's own here, which programs in the kernel read: not where this process is in a time
+/// namespace with an offset (`time_namespaces(7)`).
+pub fn is_kernels_own() -> bool {
+    let offsets = std::fs::read_to_string("/proc/self/timens_offsets");
+    // Kernels before 5.6 have no such namespaces.
+    offsets.map_or(true, |text| !has_offset(&text))
+}
+
+/// Whether a process's offsets move its monotonic clock.
+fn has_offset(offsets: &str) -> bool {
+    let lines = offsets.lines().map(str::split_ascii_whitespace);
+    let mut monotonic = lines.filter_map(|mut words| {
+        let is_it = matches!(words.next()?, "monotonic" | "1");
+        is_it.then(|| words.any(|number| number != "0"))
+    });
+    monotonic.next().unwrap_or(false)
+}
+
 /// Resolution of `CLOCK_MONOTONIC` that the system reports (`clock_getres`).
 pub fn resolution() -> Duration {
     Duration::from_nanos(nanos(clock_getres(ClockId::Monotonic)))
@@ -137,6 +155,24 @@ mod tests {
         };
         assert_eq!(offset.monotonic(1_005), MonoInstant::from_nanos(105));
         assert_eq!(offset.monotonic(950), MonoInstant::from_nanos(50));
+    }
+
+    #[test]
+    fn a_time_namespace_with_an_offset_is_known() {
+        for (offsets, moved) in [
+            (
+                "monotonic           0         0\nboottime            7         0\n",
+                false,
+            ),
+            (
+                "monotonic        1000         0\nboottime            0         0\n",
+                true,
+            ),
+            ("monotonic           0        -5\n", true),
+            ("", false),
+        ] {
+            assert_eq!(has_offset(offsets), moved, "{offsets}");
+        }
     }
 
     #[test]

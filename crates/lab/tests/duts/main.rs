@@ -208,6 +208,10 @@ const CASES: &[Case] = &[
         run: two_hosts::frames_of_two_kernels_are_counted_and_neighbours_found,
     },
     Case {
+        name: "two_hosts::a_kernel_with_another_clock_counts_no_frames",
+        run: two_hosts::a_kernel_with_another_clock_counts_no_frames,
+    },
+    Case {
         name: "two_hosts::a_host_that_refuses_or_has_no_such_port_is_told",
         run: two_hosts::a_host_that_refuses_or_has_no_such_port_is_told,
     },

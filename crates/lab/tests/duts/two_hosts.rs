@@ -262,6 +262,18 @@ pub(crate) fn frames_of_two_kernels_are_counted_and_neighbours_found() {
     }
 }
 
+/// Programs in the kernel read its own clock, and not that of the agent's time namespace: frames are made otherwise.
+pub(crate) fn a_kernel_with_another_clock_counts_no_frames() {
+    let lab = Lab::new("bridge", AHEAD_S, Consent::Given);
+    let run = Lab::measured(&[("loss-goal", "1%"), ("delay-load", "")]);
+    lab.close();
+    let said = |note: &String| note.contains("AF_XDP") && note.contains("time namespace");
+    assert!(run.notes.iter().any(said), "{:?}", run.notes);
+    let (_, parts) = rows(&run);
+    let came = parts[0].trials.iter().map(|trial| of_both_ends(trial)[1]);
+    assert!(came.sum::<u64>() > 0);
+}
+
 /// Nothing is sent where host B does not consent, or has no such port.
 pub(crate) fn a_host_that_refuses_or_has_no_such_port_is_told() {
     let refused = |ports, consent| {

@@ -36,6 +36,7 @@ use linerate_model::PacketCount;
 use linerate_model::sample::XdpReport;
 use linerate_model::spec::Side;
 use linerate_sys::bpf::{LIVE_FRAME_BYTES, XdpMode};
+use linerate_sys::clock;
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::netlink::InterfaceName;
 use std::io;
@@ -55,11 +56,34 @@ pub(in crate::datapaths) struct End<'a> {
 
 /// Opens the sender or the receiver of a stream.
 pub(in crate::datapaths) fn open(end: End<'_>) -> Result<Box<dyn DatagramPath>> {
+    check_clock()?;
     check_length(&end)?;
     check_flows(&end)?;
     Ok(match end.probe.side {
         Side::Sender => Box::new(Generator::open(end)?),
         Side::Receiver => Box::new(Counter::open(end)?),
+    })
+}
+
+impl End<'_> {
+    /// Stream by which frames to the first of so many ports are known; those to each further one are known by the next.
+    fn first_stream_of(&self, ports: usize) -> u8 {
+        let ports = u8::try_from(ports).unwrap_or(u8::MAX);
+        self.probe.stream.saturating_mul(ports)
+    }
+}
+
+/// Programs in the kernel keep the schedule by its own clock.
+fn check_clock() -> Result<()> {
+    if clock::is_kernels_own() {
+        return Ok(());
+    }
+    Err(EngineError::Host {
+        what: "generator=kernel".to_owned(),
+        why:
+            "this process is in a time namespace, whose clock is not that of the kernel's programs"
+                .to_owned(),
+        remedy: "start it outside of the time namespace, or use generator=af-xdp or af-packet",
     })
 }
 
