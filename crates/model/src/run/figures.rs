@@ -47,6 +47,12 @@ impl Trial {
         }
     }
 
+    /// Share of the time in which the sender had what it wanted of a core; 1 where the system does not tell.
+    pub fn sender_running_ratio(&self) -> Ratio {
+        let running = self.cpu_of(Side::Sender).and_then(CpuSide::running_ratio);
+        running.unwrap_or(Ratio::clamped(1.0))
+    }
+
     /// The raw reports of both ends.
     pub fn raw(&self) -> &[EndpointReport] {
         self.measured().map_or(&[], |measured| &measured.raw)

@@ -6,10 +6,8 @@ use crate::experiment::{wire_that_carries_more, wire_that_drops_nothing};
 use crate::readings::device_cores;
 use crate::thresholds::ceiling::NEAR;
 use crate::thresholds::device::{BESIDE_OTHERS, CLEARLY, DISTURBED, MOST};
-use linerate_model::run::{
-    Confidence, CpuSide, Experiment, Limit, Place, Run, Trial, Verdict, frame_rate,
-};
-use linerate_model::spec::{Direction, Side};
+use linerate_model::run::{Confidence, Experiment, Limit, Place, Run, Trial, Verdict, frame_rate};
+use linerate_model::spec::Direction;
 use linerate_model::{BitRate, ByteCount, Ratio};
 
 /// What lies between the two ports forwards no more.
@@ -185,7 +183,7 @@ impl Cost {
             nanos(most, payload)? * running,
         );
         let is_disturbed = running < DISTURBED
-            || evidence.mean(|trial| Some(running_ratio(trial))) < Some(DISTURBED);
+            || evidence.mean(|trial| Some(trial.sender_running_ratio().get())) < Some(DISTURBED);
         let is_more = if is_disturbed {
             through > BESIDE_OTHERS * wire
         } else {
@@ -218,15 +216,8 @@ impl Cost {
 /// The rate of a trial whose sender would have run all the time.
 fn undisturbed(trial: &Trial) -> Option<BitRate> {
     let rate = trial.received_rate?.as_f64();
-    let running = running_ratio(trial);
+    let running = trial.sender_running_ratio().get();
     (running > 0.0).then(|| BitRate::from_f64(rate / running))
-}
-
-/// Share of a trial in which its sender ran; all where that is not known.
-fn running_ratio(trial: &Trial) -> f64 {
-    let cpu = trial.cpu_of(Side::Sender);
-    let running = cpu.and_then(CpuSide::running_ratio);
-    running.map_or(1.0, Ratio::get)
 }
 
 /// Time of a frame at a rate of L4 payload.
@@ -244,7 +235,7 @@ mod tests {
     };
     use linerate_model::run::{DatagramsResult, RunKind, Tool};
     use linerate_model::sample::EndpointReport;
-    use linerate_model::spec::Transport;
+    use linerate_model::spec::{Side, Transport};
 
     /// A device's program with two functions, and interrupts that borrow its time, beside the tester.
     fn sampled() -> (Profile, ProfileCost) {

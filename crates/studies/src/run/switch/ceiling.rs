@@ -9,8 +9,8 @@ use anyhow::Result;
 use linerate_client::Client;
 use linerate_model::calibration::HostCeiling;
 use linerate_model::dut::DutChoice;
-use linerate_model::run::{CpuSide, Trial};
-use linerate_model::spec::{DatapathChoice, Pace, Side, Stop, TestSpec};
+use linerate_model::run::Trial;
+use linerate_model::spec::{DatapathChoice, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, Ratio};
 use linerate_sys::clock::wall_now;
 use std::collections::BTreeMap;
@@ -131,13 +131,17 @@ struct Turn {
 
 impl Turn {
     fn of(trial: &Trial) -> Option<Self> {
-        let running = trial.cpu_of(Side::Sender).and_then(CpuSide::running_ratio);
         Some(Self {
             offered: trial.offered_load?,
             received: trial.received_rate?,
-            running: running.unwrap_or(Ratio::clamped(1.0)),
+            running: trial.sender_running_ratio(),
         })
     }
+}
+
+/// Whether other programs kept the sender from its core.
+pub(super) fn is_disturbed(trial: &Trial) -> bool {
+    trial.sender_running_ratio().get() < UNDISTURBED
 }
 
 /// Tests that no other program disturbed.

@@ -1,5 +1,6 @@
 //! Critical load: the load at which a given share of the frames is lost on average (PLRsearch).
 
+use super::super::ceiling::is_disturbed;
 use super::bench::Bench;
 use super::{Method, MethodSettings};
 use anyhow::Result;
@@ -47,18 +48,19 @@ impl Method for CriticalLoadSearch {
             let text = format!("critical-load: {why}; see --min-frame-rate and --line-rate");
             Failure::new(ExitCode::Usage, text)
         })?;
-        let (mut trials, mut invalid) = (Vec::new(), 0_u32);
+        let (mut trials, mut set_aside) = (Vec::new(), 0_u32);
+        let mut quiet = Quiet::default();
         while let Some((load, time)) = search.next_trial().filter(|_| !bench.is_over()) {
-            let seen = trial(bench, load, time, trials.len())?;
+            let seen = trial(bench, load, time, trials.len(), &mut quiet)?;
             search.record(time, seen);
             match (seen, search.estimate()) {
                 (Some(seen), Some(now)) => trials.push(after(seen, now)),
-                _ => invalid += 1,
+                _ => set_aside += 1,
             }
         }
-        if invalid > 0 {
+        if set_aside > 0 {
             bench.note(format_args!(
-                "{invalid} trials of the search for the critical load were invalid and do not count"
+                "{set_aside} trials of the search for the critical load do not count: they were invalid, or other programs kept the sender from its core"
             ));
         }
         let target = config.target;
@@ -67,12 +69,30 @@ impl Method for CriticalLoadSearch {
     }
 }
 
-/// Makes a trial; `None` if it was invalid or counted nothing.
+/// Whether trials have the host to themselves. On one that never is quiet all count: an estimate that is too low is more than
+/// none.
+#[derive(Debug, Default)]
+struct Quiet {
+    made: u32,
+    disturbed: u32,
+}
+
+impl Quiet {
+    /// Whether a trial counts, whatever it lost.
+    fn counts(&mut self, is_disturbed: bool) -> bool {
+        self.made += 1;
+        self.disturbed += u32::from(is_disturbed);
+        !is_disturbed || self.disturbed * 2 > self.made
+    }
+}
+
+/// Makes a trial; `None` if it was invalid, does not count, or counted nothing.
 fn trial(
     bench: &mut Bench<'_, '_>,
     load: PacketRate,
     time: Duration,
     made: usize,
+    quiet: &mut Quiet,
 ) -> Result<Option<PlrTrial>> {
     let spec = TestSpec {
         stop: Stop::After(time),
@@ -82,7 +102,10 @@ fn trial(
             .with_pace(Pace::At(bench.payload_rate(load)))
     };
     let seen = bench.test(&spec, &format!("critical load {}", made + 1))?;
-    let seen = seen.filter(|seen| seen.trials.iter().all(|trial| trial.valid));
+    let seen = seen.filter(|seen| {
+        let is_valid = seen.trials.iter().all(|trial| trial.valid);
+        quiet.counts(seen.trials.iter().any(is_disturbed)) && is_valid
+    });
     Ok(seen.and_then(|seen| {
         Some(PlrTrial {
             load: seen.offered?,
@@ -115,5 +138,17 @@ fn result(
         erf: found.erf,
         place: found.place,
         trials,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disturbed_trials_count_only_where_most_are() {
+        let mut quiet = Quiet::default();
+        let counted = [false, true, false, true, true, true, false].map(|one| quiet.counts(one));
+        assert_eq!(counted, [true, false, true, false, true, true, true]);
     }
 }
