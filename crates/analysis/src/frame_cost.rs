@@ -91,11 +91,6 @@ mod tests {
     fn row(bytes: u64, time_ns: f64, width: f64) -> Forwarding {
         let rate = |time: f64| Some(PacketRate::from_pps(1e9 / time));
         Forwarding {
-            frame_bytes: ByteCount::new(bytes),
-            mix: None,
-            direction: Direction::Forward,
-            line_rate: None,
-            ceiling: None,
             goals: vec![ForwardingGoal {
                 loss_goal: Ratio::ZERO,
                 lower_bound: rate(time_ns * (1.0 + width)),
@@ -103,8 +98,7 @@ mod tests {
                 conditional_throughput: None,
                 reached: true,
             }],
-            delays: Vec::new(),
-            methods: Vec::new(),
+            ..Forwarding::new(ByteCount::new(bytes), Direction::Forward)
         }
     }
 

@@ -44,16 +44,21 @@ fn by_place(trial: &Trial, places: usize) -> Option<(Vec<u64>, Vec<u64>)> {
         .raw()
         .iter()
         .flat_map(|report: &EndpointReport| &report.streams);
+    let ports = streams.clone().filter_map(|stream| match &stream.work {
+        StreamWork::DatagramReceiver(receiver) => Some(receiver.by_port.len()),
+        _ => None,
+    });
+    // Frames to each port have numbers of their own.
+    let ports = ports.max().unwrap_or(0).max(1);
     let (mut sent, mut came) = (vec![0; places], vec![0; places]);
     let mut tells = false;
     for stream in streams {
         match &stream.work {
             StreamWork::DatagramSender(_) => {
                 // Numbers are dense: frame n has place n modulo their count.
-                let (packets, count) = (stream.packets.get(), places as u64);
-                for (place, sent) in (0..).zip(&mut sent) {
-                    *sent += packets / count + u64::from(place < packets % count);
-                }
+                let to_each = dealt(stream.packets.get(), ports);
+                let by_place = to_each.flat_map(|packets| dealt(packets, places).enumerate());
+                by_place.for_each(|(place, packets)| sent[place] += packets);
             }
             StreamWork::DatagramReceiver(receiver) if receiver.by_place.len() == places => {
                 tells = true;
@@ -64,6 +69,12 @@ fn by_place(trial: &Trial, places: usize) -> Option<(Vec<u64>, Vec<u64>)> {
         }
     }
     tells.then_some((sent, came))
+}
+
+/// How many of `total` each of `parts` has where they are dealt out in turns, the first part first.
+pub(crate) fn dealt(total: u64, parts: usize) -> impl Iterator<Item = u64> {
+    let count = parts as u64;
+    (0..count).map(move |part| total / count + u64::from(part < total % count))
 }
 
 /// Times by which long frames are lost more often than short ones where a queue is bounded in bytes.

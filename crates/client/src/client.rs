@@ -575,7 +575,10 @@ fn login_attempt(target: &Target) -> Option<LoginAttempt> {
 fn observer(target: &Target, local: IpAddr, remote: IpAddr) -> Observer {
     let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
     let interface = target.interface.clone().or_else(found);
-    Observer::new(Scope::live(interface))
+    Observer::new(Scope {
+        beside: target.beside.clone(),
+        ..Scope::live(interface)
+    })
 }
 
 /// Note on what a protocol does not report.

@@ -25,6 +25,8 @@ pub struct Target {
     pub first_answer: Duration,
     /// Interface whose counters belong to the test; `None`: the one that carries it.
     pub interface: Option<String>,
+    /// Further ones whose counters do.
+    pub beside: Vec<String>,
     /// Impairments of a link element before the peer during the session, which must be an emulated board; `None` leaves
     /// the link as it is.
     pub link: Option<EmulatedLink>,
@@ -54,6 +56,7 @@ impl Target {
             timeout,
             first_answer,
             interface: None,
+            beside: Vec::new(),
             link: None,
             peer_facts: None,
             key: None,
@@ -68,6 +71,15 @@ impl Target {
         let scope = Scope::live(interface.map(str::to_owned));
         check_interface(&scope).map_err(|why| Failure::new(ExitCode::HostLacks, why))?;
         self.interface = scope.interface;
+        Ok(())
+    }
+
+    /// Chooses several. One that this host does not have is refused.
+    pub fn count_at_all(&mut self, interfaces: &[String]) -> Result<(), Failure> {
+        for interface in interfaces.iter().rev() {
+            self.count_at(Some(interface))?;
+        }
+        self.beside = interfaces.iter().skip(1).cloned().collect();
         Ok(())
     }
 

@@ -132,6 +132,7 @@ pub fn doctor(plan: &DoctorPlan, interrupt: &AtomicBool) -> Result<Examination> 
 fn scope(plan: &DoctorPlan) -> Scope {
     let mut scope = Scope {
         interface: plan.interface.clone(),
+        beside: Vec::new(),
         root: plan.root.clone(),
     };
     if scope.interface.is_none() {

@@ -16,6 +16,8 @@ const FILE_LIMIT: u64 = 4 * 1024 * 1024;
 pub struct Scope {
     /// Interface that carries the traffic, if known (see [`crate::interface_for`]).
     pub interface: Option<String>,
+    /// Further interfaces that do: their packets and drops count with its own.
+    pub beside: Vec<String>,
     /// Its files: those of this host, or a copy of `proc`, `sys` and `etc`, without netlink.
     pub root: HostFiles,
 }
@@ -25,6 +27,7 @@ impl Scope {
     pub fn live(interface: Option<String>) -> Self {
         Self {
             interface,
+            beside: Vec::new(),
             root: HostFiles::live(),
         }
     }
@@ -58,6 +61,23 @@ impl<'a> HostView<'a> {
     pub fn interface(&self) -> Result<&'a str, ReadError> {
         let (name, _) = self.named_interface()?;
         Ok(name)
+    }
+
+    /// That interface, and those beside it.
+    pub(crate) fn interfaces(&self) -> Result<Vec<&'a str>, ReadError> {
+        let first = self.interface()?;
+        let beside = self.scope.beside.iter().map(String::as_str);
+        Ok(std::iter::once(first).chain(beside).collect())
+    }
+
+    /// The same host with each of those beside it alone.
+    pub(crate) fn beside(&self) -> Vec<Scope> {
+        let alone = |interface: &String| Scope {
+            interface: Some(interface.clone()),
+            beside: Vec::new(),
+            root: self.scope.root.clone(),
+        };
+        self.scope.beside.iter().map(alone).collect()
     }
 
     /// Validated name of the interface that carries the traffic, for requests to the kernel.
@@ -164,6 +184,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let scope = Scope {
             interface: None,
+            beside: Vec::new(),
             root: HostFiles::new(root.path()),
         };
         let error = HostView::new(&scope).text("proc/stat").unwrap_err();
@@ -182,6 +203,7 @@ mod tests {
         long.set_len(FILE_LIMIT + 1).unwrap();
         let scope = Scope {
             interface: None,
+            beside: Vec::new(),
             root: HostFiles::new(root.path()),
         };
         let error = HostView::new(&scope).read("stat").unwrap_err().to_string();
@@ -198,6 +220,7 @@ mod tests {
         std::fs::write(&path, "1\n").unwrap();
         let scope = Scope {
             interface: None,
+            beside: Vec::new(),
             root: HostFiles::new(root.path()),
         };
         let view = HostView::new(&scope);

@@ -13,6 +13,7 @@ pub(crate) fn host_with(files: &[(&str, &str)]) -> (TempDir, Scope) {
     }
     let scope = Scope {
         interface: None,
+        beside: Vec::new(),
         root: HostFiles::new(root.path()),
     };
     (root, scope)
@@ -44,6 +45,7 @@ pub(crate) fn tree(recorded: &str, interface: &str) -> (TempDir, Scope) {
     }
     let scope = Scope {
         interface: Some(interface.to_owned()),
+        beside: Vec::new(),
         root: HostFiles::new(root.path()),
     };
     (root, scope)

@@ -127,16 +127,23 @@ impl Drops {
     }
 }
 
-/// What observes the interface of a test's data, where its datapath chooses it.
+/// What observes the interfaces of a test's data, where its datapath chooses them.
 fn own_observer(spec: &TestSpec, role: Role) -> Option<Observer> {
-    let interface = test_interface(spec, role)?;
-    Some(Observer::new(Scope::live(Some(interface))))
+    let mut interfaces = test_interfaces(spec, role).into_iter();
+    let first = interfaces.next()?;
+    Some(Observer::new(Scope {
+        beside: interfaces.collect(),
+        ..Scope::live(Some(first))
+    }))
 }
 
-/// The interface of a test's data at one end, where its datapath chooses it.
-pub(crate) fn test_interface(spec: &TestSpec, role: Role) -> Option<String> {
-    let kind = datapaths::find(&spec.datapath.id).ok()?;
-    kind.interface(&spec.datapath.params, role)
+/// The interfaces of a test's data at one end, where its datapath chooses them.
+pub(crate) fn test_interfaces(spec: &TestSpec, role: Role) -> Vec<String> {
+    let kind = datapaths::find(&spec.datapath.id);
+    kind.map_or_else(
+        |_| Vec::new(),
+        |kind| kind.interfaces(&spec.datapath.params, role),
+    )
 }
 
 impl Endpoints {

@@ -47,6 +47,12 @@ const PORTS: [(&str, &str); 2] = [
     ),
 ];
 
+/// Behind them, those of a mesh.
+const MORE: (&str, &str) = (
+    "MORE",
+    "Further interfaces of this host: then each sends to all others (fully meshed)",
+);
+
 const fn about(kind: TestKind) -> &'static str {
     match kind {
         TestKind::Tcp => "Run one TCP transfer",
@@ -89,6 +95,7 @@ const fn examples(kind: TestKind) -> &'static str {
   linerate switch eth1 eth2                NDR, PDR and delay of what is between them
   linerate switch eth1 eth2 --both         from A to B, then from B to A
   linerate switch eth1 eth2 --frame-size 64 --loss-goal 0
+  linerate switch eth1 eth2 eth3 eth4      each sends to all others
   linerate switch eth1 eth2 --port-b ssh://root@lab2    eth2 is of that host
   linerate switch --dut bridge             a device that linerate starts
   linerate switch eth1 eth2 --dut p4runtime://192.0.2.1:9559    a P4 switch between them"
@@ -101,6 +108,7 @@ fn command(kind: TestKind) -> Command {
     let command = match kind {
         TestKind::Switch => command
             .args(PORTS.map(|(id, help)| port(id, help)))
+            .arg(Arg::new(MORE.0).num_args(0..).help(MORE.1))
             .arg(key()),
         _ => TargetArgs::augment_args(command),
     };
@@ -124,11 +132,12 @@ fn key() -> Arg {
         .help("Show --port-b that this end holds the key in this file (its `serve --key`)")
 }
 
-/// The option that plans have for the two arguments.
+/// The option that plans have for these arguments.
 fn ports(matches: &ArgMatches) -> Option<OptionValue> {
     let [a, b] = PORTS.map(|(id, _)| matches.get_one::<String>(id));
-    let text = format!("{},{}", a?, b?);
-    Some((find(TestKind::Switch, "ports")?, text))
+    let more = matches.get_many::<String>(MORE.0).into_iter().flatten();
+    let names: Vec<_> = [a?, b?].into_iter().chain(more).cloned().collect();
+    Some((find(TestKind::Switch, "ports")?, names.join(",")))
 }
 
 impl Subcommand for Measure {

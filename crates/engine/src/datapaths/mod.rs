@@ -122,9 +122,9 @@ pub trait DatapathKind: Sync {
     fn passes_kernel_stack(&self) -> bool {
         true
     }
-    /// The interface of an end's data, where it is not that of the way to the peer's address.
-    fn interface(&self, _params: &BTreeMap<String, String>, _role: Role) -> Option<String> {
-        None
+    /// The interfaces of an end's data, where they are not that of the way to the peer's address; else empty.
+    fn interfaces(&self, _params: &BTreeMap<String, String>, _role: Role) -> Vec<String> {
+        Vec::new()
     }
     /// Whether each message takes one socket call, so that the kernel can timestamp it.
     fn has_socket_calls(&self) -> bool {
@@ -191,6 +191,8 @@ pub struct PathSetup<'a> {
     pub both_ways: bool,
     /// What the stream's datagrams are known by; `None` where this process has to look at each.
     pub probe: Option<Probe>,
+    /// Programs at interfaces where several streams of this end arrive.
+    pub ports: &'a in_kernel::PortPrograms,
 }
 
 /// Datagrams that something else than this process may number, stamp and count: all of one length, with the header of

@@ -4,6 +4,10 @@
 //!   client ── interface a ══ device under test ══ interface b ── server
 //!      └──────────── control and handshake, by any other way ──┘
 //! ```
+//! Of a mesh of ports (RFC 2285 §3.3.3, fully meshed; RFC 2889 §5.1) each sends to all others in turns, frame by frame:
+//! stream `n` of the test is what leaves port `n`, and every port counts what the others send to it. Both ends of the test are
+//! of one host then.
+//!
 //! Both ends may be threads of one process. The sockets that the handshake connected stay open and silent; frames have
 //! the addresses that the parameters say, of 198.18.0.0/15 (RFC 2544 appendix C.2.2) unless told otherwise. They pass the
 //! kernel's stack of neither end.
@@ -18,8 +22,8 @@ use super::af_xdp::route::{FrameRoute, ethernet};
 use super::in_kernel::{self, Flows, MAX_FLOWS};
 use super::packet_path::PacketPath;
 use super::{
-    Availability, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup, StreamPath, af_xdp,
-    param_defs,
+    Availability, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup, Probe, StreamPath,
+    af_xdp, param_defs,
 };
 use crate::error::{EngineError, Result};
 use crate::plan::Role;
@@ -29,7 +33,7 @@ use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Link, MacAddress, Net
 use linerate_wire::header::HEADER_LEN;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 
 /// Frames between two ports of a device under test.
 pub(super) struct Ports;
@@ -43,6 +47,8 @@ const PARAMS: &[ParamDef] = param_defs! {
         "Where the client sends its frames: a router's port (the server's interface).";
     "b-to" => "MAC",
         "Where the server sends its frames: a router's port (the client's interface).";
+    DatapathChoice::MESH => "IF+IF+IF",
+        "Three to 16 interfaces, in place of a and b: each sends to all others in turns, as a stream of its own (none).";
     "flows" => "N", "Pseudo-random addresses and ports of so many flows, to 1000000 (1).";
     DatapathChoice::GENOME => "MIX",
         "Lengths of frames, which repeat, with FCS: `imix`, letters of RFC 6985, or `7x64+4x594+1x1518` (all have one).";
@@ -67,12 +73,15 @@ impl DatapathKind for Ports {
         false
     }
 
-    fn interface(&self, params: &BTreeMap<String, String>, role: Role) -> Option<String> {
+    fn interfaces(&self, params: &BTreeMap<String, String>, role: Role) -> Vec<String> {
+        if let Some(names) = params.get(DatapathChoice::MESH) {
+            return mesh_names(names).map(str::to_owned).collect();
+        }
         let key = match role {
             Role::Client => "a",
             Role::Server => "b",
         };
-        params.get(key).cloned()
+        params.get(key).cloned().into_iter().collect()
     }
 
     fn summary(&self) -> &'static str {
@@ -98,6 +107,9 @@ impl DatapathKind for Ports {
 
     fn check(&self, spec: &TestSpec) -> Result<()> {
         let device = Device::parse(&spec.datapath.params)?;
+        if let Between::Mesh(ports) = &device.between {
+            return check_mesh(self, spec, &device, ports.len());
+        }
         match device.generator {
             By::Process => af_xdp::check(self, spec, "use generator=kernel or af-packet"),
             By::Packets | By::Kernel | By::Either => {
@@ -112,8 +124,11 @@ impl DatapathKind for Ports {
 
     fn datagrams(&self, socket: UdpSocket, setup: &PathSetup<'_>) -> Result<Box<dyn DatagramPath>> {
         let device = Device::parse(setup.params)?;
-        let route = device.route(setup.role)?;
         let params = FrameParams::parse(setup.params)?;
+        if let Between::Mesh(ports) = &device.between {
+            return device.mesh_path(ports, socket, params, setup);
+        }
+        let route = device.route(setup.role)?;
         let lengths = device.lengths(setup.payload, &route.layout)?;
         let longest = PathSetup {
             payload: lengths.longest(),
@@ -129,18 +144,16 @@ impl DatapathKind for Ports {
             let path = FramePath::new(opened, setup).with_lengths(lengths);
             return Ok(Box::new(path));
         }
-        let probe = setup.probe.ok_or_else(|| {
-            let why = "it makes datagrams of linerate's own protocol, and nothing else";
-            EngineError::plan("generator", &"kernel", why)
-        })?;
+        let probe = kernel_probe(setup)?;
         let copy = socket.try_clone();
         let kept = copy.map_err(|error| EngineError::io("keep open", &"a data socket", error))?;
         let opened = in_kernel::open(in_kernel::End {
             socket,
-            route,
+            routes: vec![route],
             params,
             flows: device.flows,
             lengths: lengths.clone(),
+            senders: 1,
             setup,
             probe,
         });
@@ -191,11 +204,19 @@ enum By {
     Either,
 }
 
-/// What is measured: the device between two ports.
+/// The ports that the device is between.
+#[derive(Debug)]
+enum Between {
+    /// The client's and the server's.
+    Two([Port; 2]),
+    /// Of a mesh, each of which sends to all others.
+    Mesh(Vec<Port>),
+}
+
+/// What is measured: the device between ports.
 #[derive(Debug)]
 struct Device {
-    a: Port,
-    b: Port,
+    between: Between,
     generator: By,
     flows: Flows,
     /// Lengths of the frames; `None`: all have one.
@@ -206,33 +227,8 @@ struct Device {
 impl Device {
     fn parse(params: &BTreeMap<String, String>) -> Result<Self> {
         let text = |key: &str| params.get(key).map(String::as_str);
-        let interface = |key: &'static str| {
-            let name = text(key).ok_or_else(|| {
-                EngineError::plan(
-                    "datapath",
-                    &DatapathChoice::PORTS,
-                    format!("it needs {key}=INTERFACE"),
-                )
-            })?;
-            InterfaceName::new(name)
-                .ok_or_else(|| EngineError::plan(key, &name, "it takes the name of an interface"))
-        };
-        let address = |key: &'static str, usual: Ipv4Addr| {
-            let Some(text) = text(key) else {
-                return Ok(IpAddr::from(usual));
-            };
-            text.parse()
-                .map_err(|_| EngineError::plan(key, &text, "it takes an IP address"))
-        };
-        let mac = |key: &'static str| {
-            let read = |text: &str| {
-                let mac = mac_address(text);
-                mac.ok_or_else(|| EngineError::plan(key, &text, "it takes a MAC address"))
-            };
-            text(key).map(read).transpose()
-        };
         let (generator, flows) = generator(params)?;
-        let device = Self {
+        Ok(Self {
             flows,
             generator,
             genome: genome(params)?,
@@ -240,23 +236,11 @@ impl Device {
                 let given = text(error.key).unwrap_or_default();
                 EngineError::plan(error.key, &given, error.why.to_string())
             })?,
-            a: Port {
-                interface: interface("a")?,
-                address: address("a-ip", Ipv4Addr::new(198, 18, 0, 1))?,
-                to: mac("a-to")?,
+            between: match text(DatapathChoice::MESH) {
+                Some(names) => Between::Mesh(mesh(names, params)?),
+                None => Between::Two(two_ports(params)?),
             },
-            b: Port {
-                interface: interface("b")?,
-                address: address("b-ip", Ipv4Addr::new(198, 18, 0, 2))?,
-                to: mac("b-to")?,
-            },
-        };
-        let (a, b) = (&device.a, &device.b);
-        if a.address.is_ipv4() != b.address.is_ipv4() || a.address == b.address {
-            let why = "both addresses are of one family, and differ";
-            return Err(EngineError::plan("b-ip", &b.address, why));
-        }
-        Ok(device)
+        })
     }
 
     /// Payload lengths of its frames.
@@ -278,20 +262,37 @@ impl Device {
             .unwrap_or_default()
     }
 
+    /// The two ports, that of one end first.
+    fn two(&self, role: Role) -> Result<[&Port; 2]> {
+        match (&self.between, role) {
+            (Between::Two([a, b]), Role::Client) => Ok([a, b]),
+            (Between::Two([a, b]), Role::Server) => Ok([b, a]),
+            (Between::Mesh(_), _) => Err(EngineError::plan(
+                DatapathChoice::MESH,
+                &"",
+                "neighbours are found for two ports; a mesh is of one Ethernet",
+            )),
+        }
+    }
+
     /// The way of the frames of one end.
     fn route(&self, role: Role) -> Result<FrameRoute> {
-        let (here, there, remedy) = match role {
-            Role::Client => (
-                &self.a,
-                &self.b,
-                "give the MAC address to send to: a-to=MAC",
-            ),
-            Role::Server => (
-                &self.b,
-                &self.a,
-                "give the MAC address to send to: b-to=MAC",
-            ),
+        let [here, there] = self.two(role)?;
+        let (way, remedy) = match role {
+            Role::Client => (Way::AToB, "give the MAC address to send to: a-to=MAC"),
+            Role::Server => (Way::BToA, "give the MAC address to send to: b-to=MAC"),
         };
+        self.route_between(here, there, way, remedy)
+    }
+
+    /// The way of frames from one port to another.
+    fn route_between(
+        &self,
+        here: &Port,
+        there: &Port,
+        way: Way,
+        remedy: &'static str,
+    ) -> Result<FrameRoute> {
         let (netlink, own) = here.link("see ip link for those that there are")?;
         if !own.is_operational {
             return Err(EngineError::Host {
@@ -305,14 +306,80 @@ impl Device {
             None => ethernet(&there.link(remedy)?.1, "a port")?,
         };
         let end = |port: &Port| SocketAddr::new(port.address, UDP_PORT);
-        let way = match role {
-            Role::Client => Way::AToB,
-            Role::Server => Way::BToA,
-        };
         FrameRoute::between(netlink, own, [end(here), end(there)], next, |flow| {
             Layout::new(&self.headers, flow, way)
         })
     }
+
+    /// One end of the stream that leaves one port of a mesh: its sender, or its counters at all other ports.
+    fn mesh_path(
+        &self,
+        ports: &[Port],
+        socket: UdpSocket,
+        params: FrameParams,
+        setup: &PathSetup<'_>,
+    ) -> Result<Box<dyn DatagramPath>> {
+        let probe = kernel_probe(setup)?;
+        let from = usize::from(probe.stream);
+        let here = ports.get(from).ok_or_else(|| {
+            let why = "a mesh has a stream for each port";
+            EngineError::plan("streams", &(from + 1), why)
+        })?;
+        let others = ports.iter().enumerate().filter(|(at, _)| *at != from);
+        let remedy = "give interfaces that there are: see ip link";
+        let routes = others.map(|(_, there)| match probe.side {
+            Side::Sender => self.route_between(here, there, Way::AToB, remedy),
+            Side::Receiver => self.route_between(there, here, Way::AToB, remedy),
+        });
+        let routes = routes.collect::<Result<Vec<_>>>()?;
+        let layout = &routes[0].layout;
+        in_kernel::open(in_kernel::End {
+            socket,
+            lengths: self.lengths(setup.payload, layout)?,
+            routes,
+            params,
+            flows: self.flows,
+            senders: ports.len(),
+            // Counters are at every port, so none needs a program that only takes frames.
+            setup: &PathSetup {
+                both_ways: true,
+                ..*setup
+            },
+            probe,
+        })
+    }
+}
+
+/// What frames of the kernel's generator are known by.
+fn kernel_probe(setup: &PathSetup<'_>) -> Result<Probe> {
+    setup.probe.ok_or_else(|| {
+        let why = "it makes datagrams of linerate's own protocol, and nothing else";
+        EngineError::plan("generator", &"kernel", why)
+    })
+}
+
+/// Refuses a test that a mesh of so many ports cannot carry.
+fn check_mesh(
+    kind: &dyn DatapathKind,
+    spec: &TestSpec,
+    device: &Device,
+    ports: usize,
+) -> Result<()> {
+    if device.generator != By::Kernel {
+        let given = spec.datapath.params.get("generator");
+        let why = "several streams arrive at each port of a mesh, which needs generator=kernel";
+        let given = given.map_or("af-xdp", String::as_str);
+        return Err(EngineError::plan("generator", &given, why));
+    }
+    if usize::from(spec.streams) != ports {
+        let why = format!("each of the {ports} ports of a mesh sends one stream");
+        return Err(EngineError::plan("streams", &spec.streams, why));
+    }
+    let one = TestSpec {
+        streams: 1,
+        ..spec.clone()
+    };
+    af_xdp::check(kind, &one, "in a mesh every port sends and receives")
 }
 
 /// One port as a host on its link.
@@ -328,10 +395,7 @@ pub(crate) struct PortEnd {
 /// The port of one end, and the address of the other's frames.
 pub(crate) fn port_end(params: &BTreeMap<String, String>, role: Role) -> Result<(PortEnd, IpAddr)> {
     let device = Device::parse(params)?;
-    let (here, there) = match role {
-        Role::Client => (&device.a, &device.b),
-        Role::Server => (&device.b, &device.a),
-    };
+    let [here, there] = device.two(role)?;
     let (_, link) = here.link("see ip link for those that there are")?;
     let end = PortEnd {
         mac: ethernet(&link, "a port")?,
@@ -356,6 +420,100 @@ impl Port {
         let link = netlink.link_named(&self.interface).map_err(failed)?;
         Ok((netlink, link))
     }
+}
+
+/// Reads an address.
+fn address(
+    params: &BTreeMap<String, String>,
+    key: &'static str,
+    usual: Ipv4Addr,
+) -> Result<IpAddr> {
+    let Some(text) = params.get(key) else {
+        return Ok(IpAddr::from(usual));
+    };
+    text.parse()
+        .map_err(|_| EngineError::plan(key, text, "it takes an IP address"))
+}
+
+/// Reads the name of an interface.
+fn interface(key: &'static str, name: &str) -> Result<InterfaceName> {
+    InterfaceName::new(name)
+        .ok_or_else(|| EngineError::plan(key, &name, "it takes the name of an interface"))
+}
+
+/// Addresses of ports a and b.
+const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2)];
+
+/// The client's port and the server's.
+fn two_ports(params: &BTreeMap<String, String>) -> Result<[Port; 2]> {
+    let port = |key: &'static str, ip, to: &'static str, usual| {
+        let name = params.get(key).ok_or_else(|| {
+            let why = format!("it needs {key}=INTERFACE");
+            EngineError::plan("datapath", &DatapathChoice::PORTS, why)
+        })?;
+        let read = |text: &String| {
+            let mac = mac_address(text);
+            mac.ok_or_else(|| EngineError::plan(to, text, "it takes a MAC address"))
+        };
+        Ok(Port {
+            interface: interface(key, name)?,
+            address: address(params, ip, usual)?,
+            to: params.get(to).map(read).transpose()?,
+        })
+    };
+    let ports: [Port; 2] = [
+        port("a", "a-ip", "a-to", ADDRESSES[0])?,
+        port("b", "b-ip", "b-to", ADDRESSES[1])?,
+    ];
+    let [a, b] = [ports[0].address, ports[1].address];
+    if a.is_ipv4() != b.is_ipv4() || a == b {
+        let why = "both addresses are of one family, and differ";
+        return Err(EngineError::plan("b-ip", &b, why));
+    }
+    Ok(ports)
+}
+
+fn mesh_names(names: &str) -> impl Iterator<Item = &str> {
+    names.split('+').map(str::trim)
+}
+
+/// The ports of a mesh; addresses follow each other from that of a on.
+fn mesh(names: &str, params: &BTreeMap<String, String>) -> Result<Vec<Port>> {
+    let refused = |why: String| EngineError::plan(DatapathChoice::MESH, &names, why);
+    let count = mesh_names(names).count();
+    if !DatapathChoice::MESH_PORTS.contains(&count) {
+        let (least, most) = DatapathChoice::MESH_PORTS.into_inner();
+        return Err(refused(format!("it takes {least} to {most} interfaces")));
+    }
+    if let Some(key) = ["a", "b", "a-to", "b-to", "b-ip"]
+        .into_iter()
+        .find(|key| params.contains_key(*key))
+    {
+        return Err(refused(format!("{key} is of two ports: leave it out")));
+    }
+    let first = address(params, "a-ip", ADDRESSES[0])?;
+    let address = |number: u8| match first {
+        IpAddr::V4(first) => u32::from(first)
+            .checked_add(number.into())
+            .map(|n| Ipv4Addr::from(n).into()),
+        IpAddr::V6(first) => u128::from(first)
+            .checked_add(number.into())
+            .map(|n| Ipv6Addr::from(n).into()),
+    };
+    let mut ports: Vec<Port> = Vec::with_capacity(count);
+    for (number, name) in (0..).zip(mesh_names(names)) {
+        let interface = interface(DatapathChoice::MESH, name)?;
+        if ports.iter().any(|other| other.interface == interface) {
+            return Err(refused(format!("{name} is there twice")));
+        }
+        ports.push(Port {
+            interface,
+            address: address(number)
+                .ok_or_else(|| refused(format!("no address follows {first}: give a lower a-ip")))?,
+            to: None,
+        });
+    }
+    Ok(ports)
 }
 
 /// Who makes the frames, of how many flows.
@@ -420,9 +578,10 @@ mod tests {
     #[test]
     fn ports_are_read_and_nonsense_is_refused() {
         let read = device(&[("a", "v0"), ("b", "v1"), ("a-to", "02:00:00:00:00:0a")]).unwrap();
-        assert_eq!(read.a.to, Some(MacAddress([2, 0, 0, 0, 0, 10])));
-        assert_eq!(read.b.to, None);
-        assert_eq!(read.b.address, IpAddr::from([198, 18, 0, 2]));
+        let [a, b] = read.two(Role::Client).unwrap();
+        assert_eq!(a.to, Some(MacAddress([2, 0, 0, 0, 0, 10])));
+        assert_eq!(b.to, None);
+        assert_eq!(b.address, IpAddr::from([198, 18, 0, 2]));
         let ends = [("a", "v0"), ("b", "v1")];
         for bad in [
             ("a", "a/b"),
@@ -443,5 +602,38 @@ mod tests {
                 .unwrap_err()
                 .contains("needs b=INTERFACE")
         );
+    }
+
+    #[test]
+    fn a_mesh_has_three_ports_or_more_each_with_an_address_of_its_own() {
+        let ports = |params: &[(&str, &str)]| match device(params)?.between {
+            Between::Mesh(ports) => Ok(ports.iter().map(|port| port.address).collect()),
+            Between::Two(_) => Err("two".to_owned()),
+        };
+        let addresses: Vec<IpAddr> = ports(&[("mesh", "v0+v1+v2")]).unwrap();
+        assert_eq!(
+            addresses,
+            [1, 2, 3].map(|last| IpAddr::from([198, 18, 0, last]))
+        );
+        let sixth = ports(&[("mesh", "v0+v1+v2"), ("a-ip", "2001:2::ffff")]).unwrap();
+        assert_eq!(sixth[1], "2001:2::1:0".parse::<IpAddr>().unwrap());
+        let many = (0..17)
+            .map(|n| format!("v{n}"))
+            .collect::<Vec<_>>()
+            .join("+");
+        for (bad, why) in [
+            (&[("mesh", "v0+v1")][..], "3 to 16"),
+            (&[("mesh", &many)], "3 to 16"),
+            (&[("mesh", "v0+v1+v0")], "v0 is there twice"),
+            (&[("mesh", "v0+v1+a/b")], "name of an interface"),
+            (&[("mesh", "v0+v1+v2"), ("a", "v0")], "leave it out"),
+            (
+                &[("mesh", "v0+v1+v2"), ("a-ip", "255.255.255.254")],
+                "lower a-ip",
+            ),
+        ] {
+            let error = ports(bad).unwrap_err();
+            assert!(error.contains(why), "{bad:?}: {error}");
+        }
     }
 }

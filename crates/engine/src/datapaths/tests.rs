@@ -45,6 +45,7 @@ fn setup(params: &BTreeMap<String, String>, wait: WaitMode) -> PathSetup<'_> {
         params,
         both_ways: false,
         probe: None,
+        ports: Box::leak(Box::default()),
     }
 }
 

@@ -14,6 +14,7 @@ pub use held::HeldSockets;
 pub use primed::Early;
 
 use crate::check::check;
+use crate::datapaths::in_kernel::PortPrograms;
 use crate::datapaths::{self, PathSetup, TurnSockets, TurnsPath, TurnsSetup};
 use crate::error::{EngineError, Result};
 use crate::plan::{EndpointPlan, Role, opening_at_one_port};
@@ -307,8 +308,10 @@ impl Opened {
         let plan = &self.plan;
         let workload = workloads::find(&plan.spec.workload)?;
         let mut early = self.early.into_iter();
+        let ports = PortPrograms::default();
         let task = |(index, socket): (u8, OpenSocket)| {
-            task(plan, index, socket, early.next().unwrap_or_default())
+            let early = early.next().unwrap_or_default();
+            task(plan, index, socket, early, &ports)
         };
         let sockets: Vec<_> = match self.sockets {
             Sockets::Listening(_) => return Err(EngineError::NotConnected { stream: 0 }),
@@ -429,7 +432,13 @@ fn ends(socket: &TcpStream, listener: Option<TcpListener>) -> Result<OpenSocket>
 }
 
 /// One stream: its path, plan and work.
-fn task(plan: &EndpointPlan, index: u8, socket: OpenSocket, early: Early) -> Result<StreamTask> {
+fn task(
+    plan: &EndpointPlan,
+    index: u8,
+    socket: OpenSocket,
+    early: Early,
+    ports: &PortPrograms,
+) -> Result<StreamTask> {
     let datapath = datapaths::find(&plan.spec.datapath.id)?;
     let workload = workloads::find(&plan.spec.workload)?;
     let stream = plan.stream(index);
@@ -444,6 +453,7 @@ fn task(plan: &EndpointPlan, index: u8, socket: OpenSocket, early: Early) -> Res
         params: &plan.spec.datapath.params,
         both_ways: plan.spec.direction == Direction::Duplex,
         probe: workload.probe(plan.side, &stream),
+        ports,
     };
     let path = match socket {
         OpenSocket::Connections(ends) => Path::Connections(ends),

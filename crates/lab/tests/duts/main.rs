@@ -9,6 +9,7 @@ mod filters;
 mod frames;
 mod headers;
 mod links;
+mod mesh;
 mod methods;
 mod p4runtime;
 mod proof;
@@ -198,6 +199,18 @@ const CASES: &[Case] = &[
     Case {
         name: "truth::every_loss_at_overload_has_a_place",
         run: truth::every_loss_at_overload_has_a_place,
+    },
+    Case {
+        name: "mesh::every_port_sends_to_all_others_and_each_frame_is_counted",
+        run: mesh::every_port_sends_to_all_others_and_each_frame_is_counted,
+    },
+    Case {
+        name: "mesh::what_is_lost_between_two_ports_is_theirs_alone",
+        run: mesh::what_is_lost_between_two_ports_is_theirs_alone,
+    },
+    Case {
+        name: "mesh::what_two_ports_have_alone_is_refused",
+        run: mesh::what_two_ports_have_alone_is_refused,
     },
     Case {
         name: "two_hosts::the_ledger_is_exact_and_the_clocks_error_is_told",

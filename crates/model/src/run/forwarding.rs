@@ -51,6 +51,22 @@ pub struct Forwarding {
     /// What other methods found, in the order they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<MethodResult>,
+    /// Of a mesh of ports: what was lost between each two, in all trials that lost any; empty if none did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<PairLoss>,
+}
+
+/// Loss of frames from one port of a mesh to another.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct PairLoss {
+    /// Interface that the frames left.
+    pub from: String,
+    /// Interface that they were for.
+    pub to: String,
+    /// Frames that were sent.
+    pub sent: PacketCount,
+    /// Those of them that did not come.
+    pub lost: PacketCount,
 }
 
 /// A mix of frame lengths that repeats (IMIX, RFC 6985).
@@ -77,6 +93,13 @@ pub struct LengthLoss {
     pub sent: PacketCount,
     /// Those of them that did not come.
     pub lost: PacketCount,
+}
+
+impl PairLoss {
+    /// `lost / sent`.
+    pub fn ratio(&self) -> LossRatio {
+        LossRatio::from_parts(self.lost.get(), self.sent.get())
+    }
 }
 
 impl LengthLoss {
@@ -214,6 +237,7 @@ impl Forwarding {
             goals: Vec::new(),
             delays: Vec::new(),
             methods: Vec::new(),
+            pairs: Vec::new(),
         }
     }
 

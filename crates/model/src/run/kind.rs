@@ -129,7 +129,13 @@ impl Run {
     /// Whether its frames went through a device between two ports.
     pub fn is_of_device(&self) -> bool {
         let test = self.config.test();
-        test.is_some_and(|test| test.datapath.is_between_ports())
+        self.kind() == RunKind::Switch || test.is_some_and(|test| test.datapath.is_between_ports())
+    }
+
+    /// Whether they went from each of several ports to all others.
+    pub fn is_of_mesh(&self) -> bool {
+        let test = self.config.test();
+        test.is_some_and(|test| test.datapath.is_mesh())
     }
 
     /// Whether the link between the hosts is an emulator's or a link element's, so that their interfaces name a speed that

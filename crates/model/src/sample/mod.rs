@@ -24,7 +24,8 @@ pub use tcp::{CongestionState, TcpSample, TcpSocketReport};
 pub use work::{
     ByteStreamReceiver, ByteStreamSender, ConnectionOpener, DatagramReceiver, DatagramSender,
     LongestGap, MarkedByteStreamSender, MessageTimes, OpenLoopRequester, Pacing, PeerStream,
-    ReceiveSocket, Requester, Responder, StreamKind, StreamWork, UnnumberedDatagramReceiver,
+    PortCount, ReceiveSocket, Requester, Responder, StreamKind, StreamWork,
+    UnnumberedDatagramReceiver,
 };
 
 use crate::one_way::ClockIdentity;

@@ -254,6 +254,18 @@ pub struct DatagramReceiver {
     /// Of datagrams whose lengths are a mix that repeats: how many distinct ones came at each of its places; empty of others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_place: Vec<PacketCount>,
+    /// Of frames that go to several ports in turns: how many distinct ones came at each, in that order; empty of others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_port: Vec<PortCount>,
+}
+
+/// Distinct frames that came at a port.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct PortCount {
+    /// The port's interface.
+    pub interface: String,
+    /// Frames of the stream, warm-up left out.
+    pub received: PacketCount,
 }
 
 impl DatagramReceiver {

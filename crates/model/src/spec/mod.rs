@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 pub use check::{
@@ -230,6 +230,10 @@ impl DatapathChoice {
     pub const GRO: &str = "gro";
     /// Parameter of frames between two ports: a mix of frame lengths in place of one.
     pub const GENOME: &str = "genome";
+    /// Parameter of frames between ports: interfaces of which each sends to all others, in place of two.
+    pub const MESH: &str = "mesh";
+    /// Number of those. Streams of which several arrive at a port are told apart by one byte.
+    pub const MESH_PORTS: RangeInclusive<usize> = 3..=16;
 
     /// Whether its senders give the kernel many datagrams at once.
     pub fn aggregates_sent(&self) -> bool {
@@ -244,6 +248,11 @@ impl DatapathChoice {
     /// Whether its frames go through a device between two ports.
     pub fn is_between_ports(&self) -> bool {
         self.id == Self::PORTS
+    }
+
+    /// Whether its frames go from each of several ports to all others.
+    pub fn is_mesh(&self) -> bool {
+        self.is_between_ports() && self.params.contains_key(Self::MESH)
     }
 
     /// Whether its data takes the way of the handshake that opened the streams.

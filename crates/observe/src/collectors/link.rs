@@ -43,8 +43,14 @@ fn number(index: Option<u32>) -> Result<u64, ReadError> {
     index.map(u64::from).ok_or_else(missing)
 }
 
-/// L1 speed in bit/s, one direction.
+/// L1 speed in bit/s, one direction, of the slowest interface.
 fn speed(host: &HostView<'_>) -> Result<u64, ReadError> {
+    let others = host.beside();
+    let mut others = others.iter().map(|scope| speed_of(&HostView::new(scope)));
+    others.try_fold(speed_of(host)?, |least, speed| Ok(least.min(speed?)))
+}
+
+fn speed_of(host: &HostView<'_>) -> Result<u64, ReadError> {
     let interface = host.interface()?;
     if let Ok(link) = host.link()
         && let Some(kind) = link.virtual_kind()

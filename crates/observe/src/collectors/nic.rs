@@ -41,7 +41,7 @@ pub(super) static COLLECTOR: Collector = Collector {
     },
     facts: |host, into| {
         let number = |file| sysfs::interface_value(host, file)?.parse().ok();
-        into.interface = host.interface().ok().map(str::to_owned);
+        into.interface = host.interfaces().ok().map(|all| all.join(", "));
         let mtu = if let Ok(link) = host.link() {
             into.interface_kind.clone_from(&link.kind);
             into.queueing_discipline.clone_from(&link.qdisc);
@@ -92,14 +92,18 @@ fn driver_facts(host: &HostView<'_>, into: &mut Facts) {
 }
 
 fn counters(host: &HostView<'_>) -> Result<[u64; 7], ReadError> {
-    let interface = host.interface()?;
     let text = host.text(PATH)?;
-    let columns = columns(&text, interface).ok_or_else(|| ReadError::Unfit {
-        what: format!("/{PATH}: no interface {interface} in this network namespace"),
-    })?;
-    let values = values(columns)
-        .ok_or_else(|| ReadError::no_field(PATH, format!("16 counters of {interface}")))?;
-    Ok(in_signal_order(values))
+    let mut sum = [0; 7];
+    for interface in host.interfaces()? {
+        let columns = columns(&text, interface).ok_or_else(|| ReadError::Unfit {
+            what: format!("/{PATH}: no interface {interface} in this network namespace"),
+        })?;
+        let values = values(columns)
+            .ok_or_else(|| ReadError::no_field(PATH, format!("16 counters of {interface}")))?;
+        let all = sum.iter_mut().zip(in_signal_order(values));
+        all.for_each(|(sum, value)| *sum += value);
+    }
+    Ok(sum)
 }
 
 /// Columns after `interface`. Some kernels leave no space after the colon.

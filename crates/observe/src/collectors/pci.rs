@@ -73,6 +73,7 @@ mod tests {
         std::os::unix::fs::symlink("../../drivers/i40e", driver).unwrap();
         let scope = Scope {
             interface: None,
+            beside: Vec::new(),
             root: HostFiles::new(root.path()),
         };
         let mut facts = Facts::default();

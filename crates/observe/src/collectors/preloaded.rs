@@ -79,6 +79,7 @@ mod tests {
         }
         let scope = Scope {
             interface: None,
+            beside: Vec::new(),
             root: HostFiles::new(root.path()),
         };
         read(&HostView::new(&scope)).unwrap()

@@ -18,6 +18,7 @@ fn live() -> Scope {
 fn fake(root: &Path) -> Scope {
     Scope {
         interface: Some("lo".to_owned()),
+        beside: Vec::new(),
         root: HostFiles::new(root),
     }
 }

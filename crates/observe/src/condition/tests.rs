@@ -63,6 +63,7 @@ fn tree() -> tempfile::TempDir {
 fn scope(root: &tempfile::TempDir) -> Scope {
     Scope {
         interface: Some("eth0".to_owned()),
+        beside: Vec::new(),
         root: HostFiles::new(root.path()),
     }
 }

@@ -9,7 +9,7 @@ use crate::table::{Cell, Column, Medium, column, words};
 use crate::words::tried;
 use linerate_model::run::{
     Confidence, CostRange, DelayOf, Forwarding, ForwardingDelay, ForwardingGoal, FrameCost,
-    LengthLoss, Run, RunRequest, RunWork, Verdict,
+    LengthLoss, PairLoss, Run, RunRequest, RunWork, Verdict,
 };
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Layer, PacketRate, Ratio};
@@ -84,6 +84,14 @@ pub(crate) fn blocks(run: &Run) -> Vec<Block<'_>> {
     if !losses.is_empty() {
         blocks.push(Block::Table(loss_sheet(&losses)));
     }
+    let meshed = rows.iter().filter(|row| !row.found.pairs.is_empty());
+    blocks.extend(meshed.map(|row| {
+        let title = named(
+            row,
+            "Loss from port to port, in all trials that lost frames",
+        );
+        Block::Table(pair_sheet(title, &row.found.pairs))
+    }));
     let delays = delays(&rows);
     if !delays.is_empty() {
         blocks.push(Block::Table(delay_sheet(&delays, unit)));
@@ -266,6 +274,25 @@ fn loss_sheet(rows: &[LossRow<'_>]) -> Sheet {
         rows,
         columns,
     )
+}
+
+/// A row for each port of a mesh that sends, a column for each that frames are for.
+fn pair_sheet(title: String, pairs: &[PairLoss]) -> Sheet {
+    let mut ports: Vec<&str> = Vec::new();
+    for pair in pairs {
+        if !ports.contains(&pair.from.as_str()) {
+            ports.push(&pair.from);
+        }
+    }
+    let mut columns = vec![words("from", |port: &&str| *port)];
+    columns.extend(ports.iter().map(|to| {
+        column(format!("to {to}, %"), move |from: &&str| {
+            let is_it = |pair: &&PairLoss| pair.from == *from && pair.to == *to;
+            let pair = pairs.iter().find(is_it);
+            pair.map_or_else(|| Cell::text("–"), |pair| Cell::percent(Some(pair.ratio())))
+        })
+    }));
+    Sheet::new(title, &ports, columns)
 }
 
 /// A row of the table of delays.

@@ -267,7 +267,7 @@ impl PathPicture {
         }
         let name = |side| {
             if is_device {
-                port_name(trial.direction, side).to_owned()
+                port_name(run, trial.direction, side).to_owned()
             } else {
                 host_name(run, trial, side)
             }
@@ -443,8 +443,9 @@ fn not_offered(trial: &Trial, sent: Option<u64>) -> Option<u64> {
 }
 
 /// The port of a device that an end is at.
-const fn port_name(direction: Direction, side: Side) -> &'static str {
+fn port_name(run: &Run, direction: Direction, side: Side) -> &'static str {
     match (direction, side) {
+        _ if run.is_of_mesh() => "all ports",
         (Direction::Reverse, Side::Sender)
         | (Direction::Forward | Direction::Duplex, Side::Receiver) => "port B",
         (Direction::Reverse, Side::Receiver)

@@ -181,6 +181,9 @@ pub(crate) fn hosts(leaves: &[&Run]) -> Option<String> {
 
 /// `client → server` with the hosts' names; `port A → port B` of a device.
 pub(crate) fn way(run: &Run, direction: Direction) -> String {
+    if run.is_of_mesh() {
+        return words::EACH_TO_ALL.to_owned();
+    }
     if run.is_of_device() {
         return match direction {
             Direction::Duplex => "port A ↔ port B".to_owned(),

@@ -38,6 +38,9 @@ pub(crate) const fn direction(direction: Direction) -> &'static str {
     }
 }
 
+/// The direction between the ports of a mesh.
+pub(crate) const EACH_TO_ALL: &str = "each port → all others";
+
 /// The direction between the ports of a device.
 pub(crate) const fn between_ports(way: Direction) -> &'static str {
     match way {
@@ -49,7 +52,9 @@ pub(crate) const fn between_ports(way: Direction) -> &'static str {
 
 /// The direction in a run: a device has ports, all else has a client and a server.
 pub(crate) fn direction_in(run: &Run, way: Direction) -> &'static str {
-    if run.is_of_device() {
+    if run.is_of_mesh() {
+        EACH_TO_ALL
+    } else if run.is_of_device() {
         between_ports(way)
     } else {
         direction(way)

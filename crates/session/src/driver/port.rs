@@ -1,7 +1,7 @@
 //! Server: the interface that a client's tests would use here, and its port as a host on its link.
 
 use super::Driver;
-use crate::endpoints::test_interface;
+use crate::endpoints::test_interfaces;
 use crate::error::Result;
 use anyhow::Context as _;
 use linerate_engine::Role;
@@ -46,7 +46,9 @@ impl Driver {
 
     fn open_port(&self, request: DescriptionRequest) -> Result<DescribedPort> {
         let params = &request.spec.datapath.params;
-        let interface = test_interface(&request.spec, Role::Server)
+        let interface = test_interfaces(&request.spec, Role::Server)
+            .into_iter()
+            .next()
             .context("the datapath of the test names no interface of the server")?;
         let start = || PortHost::start(params, Role::Server, request.gateway);
         let mac = port_mac(params, Role::Server)?.to_string();

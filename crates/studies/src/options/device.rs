@@ -13,7 +13,7 @@ use std::path::Path;
 pub(super) static DEVICE: Group = Group {
     heading: "Device",
     options: &[
-        option("ports", ONLY, "A,B", "The two interfaces that the device is between")
+        option("ports", ONLY, "A,B", "The two interfaces that the device is between; or three to 16, each of which sends to all others")
             .only(Source::Plan)
             .otherwise(Usual::Words("needed, or `dut`"))
             .is_beside(true)

@@ -101,6 +101,31 @@ fn the_second_port_may_be_of_another_host() {
 }
 
 #[test]
+fn more_ports_than_two_are_a_mesh() {
+    let device = |words: &[(&str, &str)]| match asked(TestKind::Switch, words)?.test {
+        Test::Switch(plan) => Ok::<_, String>((plan.device.name(), plan.specs()?[0].streams)),
+        other => panic!("{other:?}"),
+    };
+    let mesh = ("ports", "eth1,eth2,eth3");
+    let named = "eth1, eth2, eth3, fully meshed".to_owned();
+    assert_eq!(device(&[mesh]).unwrap(), (named, 3));
+    for (words, named) in [
+        (&[("ports", "eth1,eth2,eth1")][..], "eth1 is given twice"),
+        (&[mesh, ("duplex", "true")], "leave reverse, duplex"),
+        (&[mesh, ("neighbours", "resolve")], "one Ethernet"),
+        (&[mesh, ("a-to", "02:00:00:00:00:01")], "a-to says"),
+        (&[mesh, ("generator", "af-packet")], "generator out"),
+        (&[mesh, ("method", "back-to-back")], "back-to-back"),
+        (&[mesh, ("port-b", "10.0.0.2")], "this host"),
+        (&[mesh, ("dut", "bridge")], "between two ports"),
+        (&[("ports", "eth1")], "two interfaces or more"),
+    ] {
+        let why = device(words).unwrap_err();
+        assert!(why.contains(named), "{why}");
+    }
+}
+
+#[test]
 fn the_load_of_each_stream_is_a_part_of_the_whole() {
     let pace = |words: &[(&str, &str)]| match asked(TestKind::Udp, words).unwrap().test {
         Test::Single(spec) => spec.pace(),

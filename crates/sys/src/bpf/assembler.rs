@@ -143,6 +143,7 @@ pub struct Assembler {
 /// Numbers of kernel functions (`enum bpf_func_id`).
 const MAP_LOOKUP: i32 = 1;
 const TIME: i32 = 5;
+const TAIL_CALL: i32 = 12;
 const TASK: i32 = 14;
 const PROBE_READ_KERNEL: i32 = 113;
 const REDIRECT_MAP: i32 = 51;
@@ -340,7 +341,7 @@ impl Assembler {
 
     /// Register 0 = address of the counters in the map with descriptor `map`, or 0.
     pub fn counters(&mut self, map: i32) {
-        self.map(map);
+        self.map(1, map);
         self.store_word(STACK, KEY, 0);
         self.copy(2, STACK);
         self.add(2, KEY.into());
@@ -351,10 +352,19 @@ impl Assembler {
     /// `otherwise` (an `enum xdp_action`) if there is none.
     pub fn redirect(&mut self, map: i32, key: Register, otherwise: i32) {
         self.copy(2, key);
-        self.map(map);
+        self.map(1, map);
         self.set(3, otherwise);
         self.call(REDIRECT_MAP);
         self.emit(0x95, [0, 0], 0, 0);
+    }
+
+    /// Goes on with the program of `key` in the map with descriptor `map`, on the context in `context`; where there is none,
+    /// with the next instruction. Registers 0 to 5 are lost.
+    pub fn tail_call(&mut self, context: Register, map: i32, key: Register) {
+        self.copy(3, key);
+        self.copy(1, context);
+        self.map(2, map);
+        self.call(TAIL_CALL);
     }
 
     /// Ends the program here with `result`; what follows is reached by jumps only.
@@ -385,9 +395,9 @@ impl Assembler {
         Program(self.code)
     }
 
-    /// Register 1 = the map with this descriptor: an immediate of two instructions (`BPF_PSEUDO_MAP_FD`).
-    fn map(&mut self, descriptor: i32) {
-        self.emit(0x18, [1, 1], 0, descriptor);
+    /// `to` = the map with this descriptor: an immediate of two instructions (`BPF_PSEUDO_MAP_FD`).
+    fn map(&mut self, to: Register, descriptor: i32) {
+        self.emit(0x18, [to, 1], 0, descriptor);
         self.emit(0, [0, 0], 0, 0);
     }
 

@@ -88,6 +88,27 @@ impl DeviceMap {
     }
 }
 
+/// Programs by a number, which a program at an interface goes on with ([`Assembler::tail_call`]).
+#[derive(Debug)]
+pub struct ProgramMap(OwnedFd);
+
+impl ProgramMap {
+    /// Empty map for the numbers below `length`. Needs `CAP_BPF` in the initial user namespace.
+    pub fn new(length: u32) -> io::Result<Self> {
+        new_map(MAP_TYPE_PROG_ARRAY, length).map(Self)
+    }
+
+    /// Sets the program of the number `key`; the map keeps it. All programs of a map take frames of as many buffers.
+    pub fn set(&self, key: u32, program: &XdpProgram) -> io::Result<()> {
+        set_entry(&self.0, key, number(&program.0))
+    }
+
+    /// Descriptor number by which instructions name the map.
+    pub fn descriptor(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+}
+
 /// A map with keys below `length` and values of four bytes.
 fn new_map(map_type: u32, length: u32) -> io::Result<OwnedFd> {
     let attributes = MapCreate {
@@ -214,6 +235,7 @@ const _: () = assert!(size_of::<LinkCreate>() == 16);
 
 const LINK_CREATE: libc::c_long = 28;
 const LINK_UPDATE: libc::c_long = 29;
+const MAP_TYPE_PROG_ARRAY: u32 = 3;
 const MAP_TYPE_DEVMAP: u32 = 14;
 const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;

@@ -77,7 +77,7 @@ impl fmt::Display for InterfaceName {
 }
 
 /// The kernel's index of an interface, valid in one network namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InterfaceIndex(pub(crate) u32);
 
 impl InterfaceIndex {

@@ -71,11 +71,23 @@ impl ProbeMark {
     pub(in crate::datapaths) fn find(
         self,
         asm: &mut Assembler,
+        frame: [Register; 2],
+        usual: usize,
+        labels: [Label; 2],
+    ) {
+        Self::find_any(self.token, Some(self.stream), asm, frame, usual, labels);
+    }
+
+    /// The same of one stream or of all.
+    pub(in crate::datapaths) fn find_any(
+        token: u32,
+        stream: Option<u8>,
+        asm: &mut Assembler,
         [start, end]: [Register; 2],
         usual: usize,
         [found, missing]: [Label; 2],
     ) {
-        let token = i32::from_ne_bytes(self.token.to_be_bytes());
+        let token = i32::from_ne_bytes(token.to_be_bytes());
         for at in offsets(usual) {
             let next = asm.label();
             // The others are in ascending order.
@@ -85,8 +97,10 @@ impl ProbeMark {
             asm.jump_if_above(2, end, short);
             asm.load(Width::Word, 3, start, near(at));
             asm.jump_if_word_differs(3, token, next);
-            asm.load(Width::Byte, 3, start, near(at + 4));
-            asm.jump_if_word_differs(3, self.stream.into(), next);
+            if let Some(stream) = stream {
+                asm.load(Width::Byte, 3, start, near(at + 4));
+                asm.jump_if_word_differs(3, stream.into(), next);
+            }
             if at != usual {
                 asm.add(start, i32::from(near(at)) - i32::from(near(usual)));
             }

@@ -105,6 +105,15 @@ pub(super) struct Mark {
     pub(super) probe: ProbeMark,
 }
 
+/// What transit times are relative to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reference {
+    /// The first frame's, where both ends may have clocks of their own.
+    FirstFrame,
+    /// The clock that both ends have.
+    Clock,
+}
+
 /// Writes the lengths of a mix to the shared memory.
 pub(super) fn write_lengths(lengths: &Lengths, write: &mut dyn FnMut(usize, u64)) {
     let start = LENGTHS.unsigned_abs() as usize;
@@ -139,7 +148,13 @@ const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 
 /// The counting program.
-pub(super) fn program(mark: Mark, lengths: &Lengths, map: i32, cores: Cores) -> Program {
+pub(super) fn program(
+    mark: Mark,
+    lengths: &Lengths,
+    map: i32,
+    cores: Cores,
+    reference: Reference,
+) -> Program {
     let mut code = Code {
         asm: Assembler::default(),
         map,
@@ -147,7 +162,7 @@ pub(super) fn program(mark: Mark, lengths: &Lengths, map: i32, cores: Cores) -> 
     };
     let (pass, taken, counted) = (code.asm.label(), code.asm.label(), code.asm.label());
     recognise(&mut code, mark, lengths, pass);
-    read(&mut code, mark);
+    read(&mut code, mark, reference);
     stretch(&mut code);
     let asm = &mut code.asm;
     asm.load(Width::Double, 1, STACK, KIND);
@@ -218,8 +233,8 @@ fn load_sequence(asm: &mut Assembler, payload: i16) {
     asm.compute_register(Operation::Or, 1, 2);
 }
 
-/// Reads number and times; of the first frame its transit time becomes the reference of all.
-fn read(code: &mut Code, mark: Mark) {
+/// Reads number and times; of the first frame its transit time may become the reference of all.
+fn read(code: &mut Code, mark: Mark, reference: Reference) {
     let asm = &mut code.asm;
     let payload = near(mark.payload_at);
     // The time first: the clock is read by a call, which loses registers 0 to 5.
@@ -244,7 +259,9 @@ fn read(code: &mut Code, mark: Mark) {
     let known = asm.label();
     code.get(2, HEARD);
     code.asm.jump_if(Condition::NotEqual, 2, 0, known);
-    code.put(FIRST_TRANSIT, TRANSIT);
+    if reference == Reference::FirstFrame {
+        code.put(FIRST_TRANSIT, TRANSIT);
+    }
     code.put(FIRST_SENT, 1);
     code.asm.set(2, 1);
     code.put(HEARD, 2);

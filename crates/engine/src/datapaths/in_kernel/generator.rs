@@ -12,6 +12,7 @@ use crate::plan::Role;
 use linerate_model::sample::XdpReport;
 use linerate_model::{Clock as _, Histogram, MonoInstant};
 use linerate_peers::Part;
+use linerate_sys::affinity;
 use linerate_sys::bpf::{
     Assembler, Attached, DeviceMap, SharedValue, XdpLink, XdpMode, XdpProgram,
 };
@@ -40,6 +41,9 @@ const CALL_TIME: Duration = Duration::from_millis(2);
 
 /// Gap between slots from which on this process waits between them.
 const FAR_APART: Duration = Duration::from_micros(50);
+
+/// How long a sender without a core of its own gathers slots for one call.
+const GATHERED: Duration = Duration::from_micros(100);
 
 /// Time before and after a slot for which a call waits in the kernel.
 const MARGIN: Duration = Duration::from_micros(10);
@@ -73,6 +77,8 @@ pub struct Generator {
     header: Header,
     /// The frame that all are copies of.
     frame: Vec<u8>,
+    /// Whether it waits for several slots, and then makes one call for them.
+    gathers: bool,
     /// Expected time of one run, picoseconds.
     run_ps: u64,
     /// Expected time from the beginning of a call to the first run, nanoseconds.
@@ -115,25 +121,31 @@ pub(crate) struct Carried {
 }
 
 impl Generator {
-    pub(super) fn open(end: End<'_>) -> Result<Self> {
+    pub(super) fn open(mut end: End<'_>) -> Result<Self> {
         let header = Header {
             token: end.probe.token,
-            stream: end.probe.stream,
+            stream: end.first_stream_of(end.routes.len()),
             kind: Kind::WarmUp,
             sequence: 0,
             sent: Stamp::from_bits(0),
         };
-        let (frame, plan) = template::frame(
-            &end.route.layout,
+        let destinations = end.routes.iter().map(|route| route.flow.remote.mac);
+        let destinations = destinations.collect();
+        let route = end.routes.swap_remove(0);
+        let gathers = end.senders > 1 && end.senders >= cores_of_this_process();
+        let (frame, mut plan) = template::frame(
+            &route.layout,
+            destinations,
             &end.lengths,
             &header,
             end.flows,
             end.setup.role == Role::Server,
         );
+        plan.gathers = gathers;
         let state = SharedValue::new(fields::MEMORY_BYTES);
         let state = state.map_err(host("making memory to share with the kernel"))?;
-        fields::write_places(&plan, &mut |at, number| state.set(at, number));
-        let interface = end.route.interface;
+        fields::write_tables(&plan, &mut |at, number| state.set(at, number));
+        let interface = route.interface;
         let devices = DeviceMap::new(1).and_then(|map| map.set(0, interface).map(|()| map));
         let devices = devices.map_err(host("naming the interface to send on"))?;
         let map = state.descriptor();
@@ -142,10 +154,10 @@ impl Generator {
         let home = Home::of(&program)?;
         let counter = Attached::to_tracepoint("xdp_devmap_xmit", &fields::counter(map));
         let counter = counter.map_err(host("counting what the interface takes"))?;
-        let own = if is_veth(&end.route) || end.setup.both_ways {
+        let own = if is_veth(&route) || end.setup.both_ways {
             None
         } else {
-            Some(pass_all(&end)?)
+            Some(pass_all(&route, end.params.mode)?)
         };
         let mut generator = Self {
             _home: home,
@@ -154,9 +166,10 @@ impl Generator {
             _devices: devices,
             _counter: counter,
             _own: own,
-            route: end.route,
+            route,
             header,
             frame,
+            gathers,
             run_ps: USUAL_RUN_PS,
             setup_ns: 0,
             dropped: 0,
@@ -221,6 +234,12 @@ impl Generator {
     /// Whether slots are so far apart that this process waits between them.
     pub(crate) fn waits_between(slots: &Slots) -> bool {
         Duration::from_nanos(slots.gap) > FAR_APART
+    }
+
+    /// When a sender that has no core of its own serves the slots from this one on, all that are due then with one call;
+    /// `None` for one that keeps a core.
+    pub(crate) fn gathered_at(&self, slots: &Slots) -> Option<MonoInstant> {
+        self.gathers.then(|| slots.next_due.after(GATHERED))
     }
 
     /// Frames that were sent to try the way.
@@ -304,6 +323,13 @@ impl Generator {
 
     /// Runs for which the kernel is called: about as long as there is something to send.
     fn runs(&self, order: &Order, now: MonoInstant) -> u64 {
+        let batch = u64::from(BATCH);
+        if let Some((slots, _)) = order.pace.as_ref().filter(|_| self.gathers) {
+            // Those that are due, and none for which the call would have to wait.
+            let late = whole_nanos(now.saturating_since(slots.next_due));
+            let due = (late / slots.gap.max(1) + 1).min(most(order));
+            return due.next_multiple_of(batch).min(MAX_RUNS);
+        }
         let mut time = CALL_TIME;
         if let Some((slots, _)) = &order.pace {
             let first = slots.next_due.saturating_since(now);
@@ -319,9 +345,7 @@ impl Generator {
             time = time.min(end.saturating_since(now));
         }
         let runs = whole_nanos(time).saturating_mul(1000) / self.run_ps;
-        let runs = runs
-            .next_multiple_of(BATCH.into())
-            .clamp(BATCH.into(), MAX_RUNS);
+        let runs = runs.next_multiple_of(batch).clamp(batch, MAX_RUNS);
         match order.pace {
             Some(_) => runs,
             None => runs.min(most(order)),
@@ -373,6 +397,10 @@ fn most(order: &Order) -> u64 {
     order.most.min(MAX_RUNS)
 }
 
+fn cores_of_this_process() -> usize {
+    affinity::allowed_cores().map_or(1, |cores| cores.len())
+}
+
 fn whole_nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -382,11 +410,11 @@ fn is_veth(route: &FrameRoute) -> bool {
 }
 
 /// Attaches a program that passes every frame on.
-fn pass_all(end: &End<'_>) -> Result<XdpLink> {
+fn pass_all(route: &FrameRoute, mode: Option<XdpMode>) -> Result<XdpLink> {
     const XDP_PASS: i32 = 2;
     let code = Assembler::default().finish_with(XDP_PASS);
-    let program = load(&code, &end.route).map_err(host("loading an XDP program"))?;
-    let (link, _) = attach(&program, &end.route, end.params.mode)?;
+    let program = load(&code, route).map_err(host("loading an XDP program"))?;
+    let (link, _) = attach(&program, route, mode)?;
     Ok(link)
 }
 

@@ -49,11 +49,17 @@ pub(super) const LATENESS: i32 = 4096;
 pub(super) const PLACES: i32 = LATENESS + HISTOGRAM_BYTES;
 /// Bytes of a place.
 pub(super) const PLACE_BYTES: i32 = 32;
+/// MAC addresses that frames go to in turns, as they stand in a frame, eight bytes each.
+const DESTINATIONS: i32 = PLACES + MAX_PLACES * PLACE_BYTES;
+/// Most of them, a power of two.
+const MAX_DESTINATIONS: i32 = 16;
 /// Bytes of the shared memory.
-pub(super) const MEMORY_BYTES: usize = (PLACES + MAX_PLACES * PLACE_BYTES) as usize;
+pub(super) const MEMORY_BYTES: usize = (DESTINATIONS + MAX_DESTINATIONS * 8) as usize;
 
 /// Maximum lateness without a limit of the rate with which missed slots are served; see [`linerate_wire::schedule`].
 const AT_ONCE_NS: i32 = 200_000;
+/// The same of a sender that gathers frames, since it has no core of its own.
+const GATHERED_AT_ONCE_NS: i32 = 1_000_000;
 
 /// Where things lie in the frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +81,18 @@ pub(super) struct FramePlan {
     pub(super) varying: Vec<i16>,
     /// How frames of a mix of lengths differ; empty where all are equal.
     pub(super) places: Vec<PlacePlan>,
+    /// Whether several frames that are due are sent with one call.
+    pub(super) gathers: bool,
+    /// Where frames go in turns, each a stream with numbers of its own; at least one.
+    pub(super) destinations: Vec<[u8; 6]>,
+}
+
+impl FramePlan {
+    /// Number of destinations, where there are several.
+    fn turns(&self) -> Option<i32> {
+        let count = i32::try_from(self.destinations.len()).unwrap_or(MAX_DESTINATIONS);
+        (count > 1).then_some(count)
+    }
 }
 
 /// The transport's checksum.
@@ -132,15 +150,21 @@ impl PlacePlan {
     }
 }
 
-/// Writes the places of a mix to the shared memory.
-pub(super) fn write_places(plan: &FramePlan, write: &mut dyn FnMut(usize, u64)) {
-    let start = PLACES.unsigned_abs() as usize;
+/// Writes the places of a mix, and where frames go, to the shared memory.
+pub(super) fn write_tables(plan: &FramePlan, write: &mut dyn FnMut(usize, u64)) {
     let bytes: Vec<_> = plan.places.iter().map(PlacePlan::bytes).collect();
-    let words = bytes.as_flattened().as_chunks::<8>().0;
-    (start..)
-        .step_by(8)
-        .zip(words)
-        .for_each(|(at, word)| write(at, u64::from_ne_bytes(*word)));
+    let padded = |[a, b, c, d, e, f]: &[u8; 6]| [*a, *b, *c, *d, *e, *f, 0, 0];
+    let destinations: Vec<_> = plan.destinations.iter().map(padded).collect();
+    let tables = [
+        (PLACES, bytes.as_flattened().as_chunks::<8>().0),
+        (DESTINATIONS, &destinations[..]),
+    ];
+    for (start, words) in tables {
+        let places = (start.unsigned_abs() as usize..).step_by(8);
+        places
+            .zip(words)
+            .for_each(|(at, word)| write(at, u64::from_ne_bytes(*word)));
+    }
 }
 
 const FRAME: Register = 9;
@@ -169,12 +193,20 @@ pub(super) fn sender(plan: &FramePlan, map: i32, devices: i32) -> Program {
     find_frame(&mut code, plan, not_now);
     code.asm.map_value(STATE, map, 0);
     begin(&mut code);
-    due(&mut code, not_now);
+    let at_once = if plan.gathers {
+        GATHERED_AT_ONCE_NS
+    } else {
+        AT_ONCE_NS
+    };
+    due(&mut code, at_once, not_now);
     if is_mix {
         cut(&mut code, plan, not_now);
     }
     number(&mut code);
     restore(&mut code, plan);
+    if let Some(count) = plan.turns() {
+        turn(&mut code, count);
+    }
     if is_mix {
         lengths(&mut code.asm, plan);
     }
@@ -201,6 +233,9 @@ fn cut(code: &mut Code, plan: &FramePlan, not_now: Label) {
     let map = code.map;
     code.get(1, NEXT);
     let asm = &mut code.asm;
+    if let Some(count) = plan.turns() {
+        asm.compute(Operation::Divide, 1, count);
+    }
     asm.modulo(1, i32::try_from(plan.places.len()).unwrap_or(MAX_PLACES));
     // Not every kernel knows the bounds of a remainder.
     asm.and(1, MAX_PLACES - 1);
@@ -272,7 +307,7 @@ fn begin(code: &mut Code) {
 }
 
 /// Goes on if a slot is due, and moves the schedule by it.
-fn due(code: &mut Code, not_now: Label) {
+fn due(code: &mut Code, at_once: i32, not_now: Label) {
     let (unpaced, on_time, go) = (code.asm.label(), code.asm.label(), code.asm.label());
     code.get(1, ALLOWED);
     code.asm.jump_if(Condition::Equal, 1, 0, not_now);
@@ -285,7 +320,7 @@ fn due(code: &mut Code, not_now: Label) {
     let late = SEQUENCE;
     code.asm.copy(late, NOW);
     code.asm.compute_register(Operation::Subtract, late, 2);
-    code.asm.set(4, AT_ONCE_NS);
+    code.asm.set(4, at_once);
     code.asm
         .jump_if_register(Condition::AtLeast, 4, late, on_time);
     code.get(4, CATCH_UP);
@@ -362,6 +397,27 @@ fn number(code: &mut Code) {
     code.put(LAST, NOW);
 }
 
+/// Of the number of all frames, makes that of the frame's stream, and writes where it goes. Register 1 to 3 are lost.
+fn turn(code: &mut Code, count: i32) {
+    let map = code.map;
+    let asm = &mut code.asm;
+    asm.copy(1, SEQUENCE);
+    asm.compute(Operation::Divide, SEQUENCE, count);
+    asm.copy(2, SEQUENCE);
+    asm.compute(Operation::Multiply, 2, count);
+    asm.compute_register(Operation::Subtract, 1, 2);
+    // What the kernel must know of a number that it adds to an address.
+    asm.and(1, MAX_DESTINATIONS - 1);
+    asm.store(Width::Double, STACK, TURN, 1);
+    asm.shift_left(1, 3);
+    asm.map_value(2, map, DESTINATIONS);
+    asm.add_register(2, 1);
+    for (width, at) in [(Width::Word, 0), (Width::Half, 4)] {
+        asm.load(width, 3, 2, at);
+        asm.store(width, FRAME, at, 3);
+    }
+}
+
 /// Writes what differs from frame to frame: flow, number, time, checksums.
 fn fields(code: &mut Code, plan: &FramePlan) {
     let asm = &mut code.asm;
@@ -377,6 +433,11 @@ fn fields(code: &mut Code, plan: &FramePlan) {
     let at = plan.payload_at;
     // Stream, purpose and number: the sum of the parts of a number is, modulo 2^16 − 1, the number.
     asm.load(Width::Double, 1, STATE, MARK.0);
+    if plan.turns().is_some() {
+        asm.load(Width::Double, 2, STACK, TURN);
+        asm.shift_left(2, 8);
+        asm.add_register(1, 2);
+    }
     asm.add_register(sum, 1);
     asm.shift_left(1, 16);
     shifted(asm, 2, SEQUENCE, 32);
@@ -465,6 +526,8 @@ const IS_READ: i16 = -32;
 /// The program's context, and the address of the frame's place in a mix of lengths.
 const CONTEXT: i16 = -40;
 const PLACE: i16 = -48;
+/// Which of the destinations the frame goes to.
+const TURN: i16 = -56;
 
 /// Most frames that have the time of one reading: a power of two. Of late frames only, so that a send time is too early by
 /// at most what seven frames take to make, half a microsecond; the frames of a batch wait that long for each other anyway.

@@ -13,6 +13,7 @@
 mod code;
 mod counter;
 mod counter_code;
+mod dispatcher;
 mod flows;
 mod generator;
 mod generator_code;
@@ -21,6 +22,7 @@ mod template;
 
 pub use counter::Counter;
 pub(crate) use counter::{Event, FrameCounts};
+pub use dispatcher::PortPrograms;
 pub(in crate::datapaths) use flows::{Flows, MAX_FLOWS};
 pub use generator::Generator;
 pub(crate) use generator::Order;
@@ -46,11 +48,14 @@ use std::net::UdpSocket;
 pub(in crate::datapaths) struct End<'a> {
     /// Keeps the port, and stays silent.
     pub(in crate::datapaths) socket: UdpSocket,
-    pub(in crate::datapaths) route: FrameRoute,
+    /// The way of its frames; where they go to several ports in turns, that to each.
+    pub(in crate::datapaths) routes: Vec<FrameRoute>,
     pub(in crate::datapaths) params: FrameParams,
     pub(in crate::datapaths) flows: Flows,
     pub(in crate::datapaths) lengths: Lengths,
     pub(in crate::datapaths) setup: &'a PathSetup<'a>,
+    /// Senders of the test on this host.
+    pub(in crate::datapaths) senders: usize,
     pub(in crate::datapaths) probe: Probe,
 }
 
@@ -88,17 +93,23 @@ fn check_clock() -> Result<()> {
 }
 
 fn check_length(end: &End<'_>) -> Result<()> {
-    let most = end.route.most_payload(LIVE_FRAME_BYTES);
+    end.routes
+        .iter()
+        .try_for_each(|route| check_length_of(end, route))
+}
+
+fn check_length_of(end: &End<'_>, route: &FrameRoute) -> Result<()> {
+    let most = route.most_payload(LIVE_FRAME_BYTES);
     let longest = end.lengths.longest();
     if longest <= most {
         return Ok(());
     }
-    let link = &end.route.link;
+    let link = &route.link;
     let why = format!(
         "frames made in the kernel over {} (MTU {}) carry at most {most} bytes: with headers and FCS {} B, which fit a page of the kernel; generator=af-xdp makes frames of up to {MAX_XSK_FRAME} B",
         link.name,
         link.mtu_bytes,
-        most + end.route.layout.payload_at() + FCS
+        most + route.layout.payload_at() + FCS
     );
     Err(EngineError::plan("payload", &longest, why))
 }
@@ -116,7 +127,8 @@ fn cores(route: &FrameRoute) -> Cores {
 
 /// Several flows differ in addresses and ports, which only known headers have.
 fn check_flows(end: &End<'_>) -> Result<()> {
-    if end.flows.is_one() || end.route.layout.transport().is_some() {
+    let has_transport = |route: &FrameRoute| route.layout.transport().is_some();
+    if end.flows.is_one() || end.routes.iter().all(has_transport) {
         return Ok(());
     }
     let why = "the template has no IP packet with UDP or TCP that linerate reads, whose addresses and ports would differ";

@@ -10,9 +10,11 @@ use linerate_wire::header::{HEADER_LEN, Header};
 #[cfg(test)]
 use std::net::IpAddr;
 
-/// The longest frame with `header`, and where the sending program writes into it. `layout` has the headers of one flow.
+/// The longest frame with `header`, and where the sending program writes into it. `layout` has the headers of one flow;
+/// frames go to each of `destinations` in turns, where those are several.
 pub(super) fn frame(
     layout: &Layout,
+    destinations: Vec<[u8; 6]>,
     lengths: &Lengths,
     header: &Header,
     flows: Flows,
@@ -60,6 +62,8 @@ pub(super) fn frame(
         is_reverse,
         varying: varying.iter().map(|at| near(*at)).collect(),
         places: lengths.places().iter().map(place).collect(),
+        gathers: false,
+        destinations,
     };
     (bytes, plan)
 }

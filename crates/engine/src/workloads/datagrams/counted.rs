@@ -31,7 +31,8 @@ pub(super) struct Receiver {
     transit: Transit,
     /// Smallest transit time, warm-up included, less that of the first datagram.
     least: i64,
-    extents: Extents,
+    /// Of each port to which its frames go.
+    extents: Vec<Extents>,
     failures: FailureCounts,
     seen: FrameCounts,
     started: MonoInstant,
@@ -86,7 +87,7 @@ impl Receiver {
             tally: None,
             transit: Transit::new(),
             least: 0,
-            extents: Extents::default(),
+            extents: Vec::new(),
             failures: FailureCounts::default(),
             seen: FrameCounts::default(),
             started: MonoInstant::default(),
@@ -115,7 +116,13 @@ impl Receiver {
             floor.record(frame.sent, frame.transit);
         });
         counter.samples(&mut |frame| transit.offer(frame.key, frame.sent, frame.transit));
-        counter.events(&mut |event| self.extents.take(event));
+        let extents = &mut self.extents;
+        counter.events(&mut |port, event| {
+            if extents.len() <= port {
+                extents.resize_with(port + 1, Extents::default);
+            }
+            extents[port].take(event);
+        });
         self.count(seen);
     }
 
@@ -163,14 +170,16 @@ impl Work for Receiver {
         self.read(now.after(Duration::from_millis(5)));
         let xdp = self.path.xdp();
         let seen = self.seen;
-        let (pdv, ipdv, by_place) = match self.path.counter() {
+        let (pdv, ipdv, by_place, by_port) = match self.path.counter() {
             Some(counter) => (
                 above_least(&counter.transits(), self.least),
                 counter.ipdv(),
                 counter.by_place(),
+                counter.by_port(),
             ),
             None => Default::default(),
         };
+        let extents = self.extents.iter().map(|extents| extents.longest);
         let count = PacketCount::new;
         let work = DatagramReceiver {
             socket: ReceiveSocket {
@@ -183,7 +192,7 @@ impl Work for Receiver {
                 received: count(seen.received),
                 duplicated: count(seen.duplicated),
                 reordered: count(seen.reordered),
-                reorder_extent_max: count(self.extents.longest),
+                reorder_extent_max: count(extents.max().unwrap_or(0)),
                 next_expected: seen.next_expected,
                 too_old: count(seen.too_old),
                 foreign: count(0),
@@ -198,6 +207,7 @@ impl Work for Receiver {
             delay_floor_ns: self.floor.finish(),
             longest_gap: seen.gap,
             by_place,
+            by_port,
             ..DatagramReceiver::default()
         };
         StreamReport {

@@ -10,29 +10,16 @@ use linerate_wire::schedule::Due;
 impl Sender {
     /// Lets the kernel send for a short time what is due.
     pub(super) fn generate(&mut self, now: MonoInstant) -> Step {
-        let Some(generator) = self.path.generator() else {
-            return Step::Done;
-        };
         let end = match self.phase {
             Phase::WarmUp { until } => Some(until),
             Phase::Counted => self.limit.end(),
         };
-        if let Some(schedule) = &mut self.schedule {
-            let slots = schedule.slots();
-            let is_last = end.is_some_and(|end| slots.next_due >= end);
-            if is_last && let Some(end) = end {
-                return Step::Until(end);
-            }
-            let lead = generator.lead();
-            if Generator::waits_between(&slots)
-                && let Due::Wait(due) = schedule.due(now.after(lead))
-            {
-                let until = due.saturating_since(now).saturating_sub(lead);
-                return Step::Until(now.after(until));
-            }
-            // Slots that are too late are given up here.
-            schedule.due(now);
+        if let Some(step) = self.wait(now, end) {
+            return step;
         }
+        let Some(generator) = self.path.generator() else {
+            return Step::Done;
+        };
         let catch_up = self.plan.catch_up.longest();
         let pace = self
             .schedule
@@ -71,5 +58,26 @@ impl Sender {
             }
             _ => Step::Again,
         }
+    }
+    /// Until when this process waits before the kernel has something to send; `None` if it has.
+    fn wait(&mut self, now: MonoInstant, end: Option<MonoInstant>) -> Option<Step> {
+        let (schedule, generator) = (self.schedule.as_mut()?, self.path.generator()?);
+        let slots = schedule.slots();
+        if let Some(end) = end.filter(|end| slots.next_due >= *end) {
+            return Some(Step::Until(end));
+        }
+        if let Some(at) = generator.gathered_at(&slots).filter(|at| *at > now) {
+            return Some(Step::Until(end.map_or(at, |end| at.min(end))));
+        }
+        let lead = generator.lead();
+        if Generator::waits_between(&slots)
+            && let Due::Wait(due) = schedule.due(now.after(lead))
+        {
+            let until = due.saturating_since(now).saturating_sub(lead);
+            return Some(Step::Until(now.after(until)));
+        }
+        // Slots that are too late are given up here.
+        schedule.due(now);
+        None
     }
 }

@@ -414,6 +414,7 @@ impl Counts {
             ipdv: self.ipdv.finish(),
             delay_floor_ns: self.floor.finish(),
             by_place: self.by_place.into_iter().map(PacketCount::new).collect(),
+            by_port: Vec::new(),
         };
         if is_sender_clock_set {
             return work.without_send_times().into();

@@ -8,6 +8,7 @@ use std::path::Path;
 fn read(root: &Path) -> Result<Throttling, ReadError> {
     let scope = Scope {
         interface: None,
+        beside: Vec::new(),
         root: HostFiles::new(root),
     };
     throttling(&HostView::new(&scope))

@@ -43,23 +43,21 @@ pub fn switch(
     plan: &SwitchPlan,
     after: After,
 ) -> Result<Run> {
+    let mut given = |ports: &mut Ports| {
+        let settled = Settled::of(context, plan, ports)?;
+        ports.searches(context, plan, &settled, after)
+    };
     match &plan.device {
         DeviceChoice::Ports { a, b, host_b } => {
-            let mut params = plan.params.clone();
-            params.insert("a".to_owned(), a.clone());
-            params.insert("b".to_owned(), b.clone());
-            let datapath = DatapathChoice {
-                id: DatapathChoice::PORTS.to_owned(),
-                params,
-            };
-            let mut work = |ports: &mut Ports| {
-                let settled = Settled::of(context, plan, ports)?;
-                ports.searches(context, plan, &settled, after)
-            };
+            let datapath = plan.datapath(&[("a", a), ("b", b)]);
             match host_b {
-                None => on_ports(plan, datapath, work),
-                Some(host) => work(&mut Ports::with_peer(plan, datapath, host, target)?),
+                None => on_ports(plan, datapath, given),
+                Some(host) => given(&mut Ports::with_peer(plan, datapath, host, target)?),
             }
+        }
+        DeviceChoice::Mesh(ports) => {
+            let mesh = ports.join("+");
+            on_ports(plan, plan.datapath(&[(DatapathChoice::MESH, &mesh)]), given)
         }
         DeviceChoice::Started(choice) => on_device(plan, choice, |ports, device| {
             let settled = Settled::of(context, plan, ports)?;
@@ -89,10 +87,13 @@ impl Settled {
     fn of(context: &mut Context<'_>, plan: &SwitchPlan, ports: &mut Ports) -> Result<Self> {
         let mut notes = Vec::new();
         notes.extend(ports.settle_generator(&plan.lightest_test(&ports.datapath)?)?);
-        let ceilings = if plan.host_b().is_some() {
-            notes.push(
-                "linerate's own ceiling is not measured: the ports are on two hosts".to_owned(),
-            );
+        let why_none = match &plan.device {
+            DeviceChoice::Mesh(_) => Some("no wire joins more than two ports"),
+            _ if plan.host_b().is_some() => Some("the ports are on two hosts"),
+            _ => None,
+        };
+        let ceilings = if let Some(why) = why_none {
+            notes.push(format!("linerate's own ceiling is not measured: {why}"));
             Ceilings::new()
         } else if ports.are_veth() {
             ceilings(context, plan, &ports.datapath)?
@@ -110,15 +111,24 @@ fn name_device(context: &Context<'_>, plan: &SwitchPlan, run: &mut Run) {
     }
 }
 
-/// The mix of frame lengths, if there is one, with what the search just made lost of each.
-fn mix_of(plan: &SwitchPlan, cell: &FrameCell, run: &Run) -> Option<FrameMix> {
-    let mix = FrameMix::from(cell.frames.genome()?);
+/// The row with its mix of frame lengths, if there is one, and with what the search just made lost: of each length, and
+/// between each two ports of a mesh.
+fn with_losses(row: Forwarding, plan: &SwitchPlan, cell: &FrameCell, run: &Run) -> Forwarding {
     let searched = run.parts().last().filter(|_| plan.searches());
-    let losses = searched.map(|part| linerate_analysis::length_losses(part, &mix));
-    Some(FrameMix {
-        losses: losses.unwrap_or_default(),
-        ..mix
-    })
+    let mix = cell.frames.genome().map(|genome| {
+        let mix = FrameMix::from(genome);
+        let losses = searched.map(|part| linerate_analysis::length_losses(part, &mix));
+        FrameMix {
+            losses: losses.unwrap_or_default(),
+            ..mix
+        }
+    });
+    let pairs = searched.map(linerate_analysis::pair_losses);
+    Forwarding {
+        mix,
+        pairs: pairs.unwrap_or_default(),
+        ..row
+    }
 }
 
 /// Adds what a frame and a byte cost the device.
@@ -179,8 +189,8 @@ impl Ports {
                 row = Forwarding::of_search(&part, cell.way, plan.overhead);
                 recorder.part(context, part);
             }
-            let Some(mut row) = row else { continue };
-            row.mix = mix_of(plan, cell, recorder.run_mut());
+            let Some(row) = row else { continue };
+            let row = with_losses(row, plan, cell, recorder.run_mut());
             let row = self.completed(row, &search.spec, ceiling);
             let notes = &mut recorder.run_mut().notes;
             notes.extend(linerate_analysis::why_bounds_are_wide(&row));
@@ -250,6 +260,8 @@ impl Ports {
     ) -> Forwarding {
         let bits = row.bit_rate(Layer::L1, PacketRate::from_pps(1.0)).as_f64();
         let line = self.line_rate.map(BitRate::as_f64);
+        // Of all ports that send.
+        let line = line.map(|rate| rate * f64::from(spec.streams));
         Forwarding {
             line_rate: line.map(|rate| PacketRate::from_pps(rate / bits)),
             ceiling: ceiling.and_then(|most| frame_rate(most.received, spec.payload())),

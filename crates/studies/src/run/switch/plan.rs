@@ -1,6 +1,7 @@
 //! What is measured of a device, and how.
 
 use super::methods::{self, Method};
+use super::ports::GENERATOR;
 use crate::run::SaturatePlan;
 use linerate_client::address::PeerAddress;
 use linerate_frames::{
@@ -32,17 +33,24 @@ pub enum DeviceChoice {
         /// The host of that one; `None`: this host.
         host_b: Option<PeerAddress>,
     },
+    /// Whatever is between several interfaces of this host, each of which sends to all others (fully meshed, RFC 2285
+    /// §3.3.3).
+    Mesh(Vec<String>),
     /// A device of a kind: started for this, or set up for it.
     Started(DutChoice),
 }
 
 impl DeviceChoice {
-    /// What two interfaces, or a choice, or both, are.
+    /// What interfaces, or a choice, or both, are.
     fn of(
-        ports: Option<[String; 2]>,
+        ports: Option<Vec<String>>,
         started: Option<DutChoice>,
         host_b: Option<PeerAddress>,
     ) -> Result<Self, String> {
+        let ports: Option<[String; 2]> = match ports.map(TryInto::try_into).transpose() {
+            Ok(two) => two,
+            Err(many) => return Self::mesh(many, started.as_ref(), host_b.as_ref()),
+        };
         let both = ports.as_ref().filter(|[a, b]| a == b && host_b.is_none());
         if let Some([a, _]) = both {
             return Err(format!(
@@ -56,6 +64,37 @@ impl DeviceChoice {
         }
     }
 
+    /// A device between more interfaces than two.
+    fn mesh(
+        ports: Vec<String>,
+        started: Option<&DutChoice>,
+        host_b: Option<&PeerAddress>,
+    ) -> Result<Self, String> {
+        if let Some(choice) = started {
+            return Err(format!(
+                "{choice} is between two ports, and {} are given: give two, or none",
+                ports.len()
+            ));
+        }
+        if host_b.is_some() {
+            return Err(format!(
+                "all ports of a mesh are of this host, and {} are given: leave --port-b out, or give two",
+                ports.len()
+            ));
+        }
+        let first_of = |name: &String| ports.iter().position(|other| other == name);
+        let twice = ports.iter().enumerate();
+        let mut twice = twice.filter(|(at, name)| first_of(name) != Some(*at));
+        if let Some((_, name)) = twice.next() {
+            return Err(format!("{name} is given twice: each port has an interface"));
+        }
+        if !DatapathChoice::MESH_PORTS.contains(&ports.len()) {
+            let most = DatapathChoice::MESH_PORTS.end();
+            return Err(format!("a mesh has at most {most} ports: give fewer"));
+        }
+        Ok(Self::Mesh(ports))
+    }
+
     /// Reads the host of port B, where linerate is the peer.
     pub(crate) fn host_b(text: &str) -> Result<PeerAddress, String> {
         let host = PeerAddress::parse(text).map_err(|error| error.message)?;
@@ -66,13 +105,13 @@ impl DeviceChoice {
         Ok(host)
     }
 
-    /// Reads `eth1,eth2`.
-    pub(crate) fn ports(text: &str) -> Result<[String; 2], String> {
-        let ends = text.split_once(',').map(|(a, b)| (a.trim(), b.trim()));
-        match ends {
-            Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok([a.to_owned(), b.to_owned()]),
-            _ => Err("it takes two interfaces: A,B".to_owned()),
+    /// Reads `eth1,eth2`, or more.
+    pub(crate) fn ports(text: &str) -> Result<Vec<String>, String> {
+        let names: Vec<_> = text.split(',').map(|name| name.trim().to_owned()).collect();
+        if names.len() < 2 || names.iter().any(String::is_empty) {
+            return Err("it takes two interfaces or more: A,B".to_owned());
         }
+        Ok(names)
     }
 
     /// Reads `router,rules=100`.
@@ -88,7 +127,21 @@ impl DeviceChoice {
                 let at = host_b.as_ref().map(|host| format!(" of {host}"));
                 format!("{a} to {b}{}", at.unwrap_or_default())
             }
+            Self::Mesh(ports) => format!("{}, fully meshed", ports.join(", ")),
             Self::Started(choice) => choice.to_string(),
+        }
+    }
+
+    /// Whether every port sends to all others.
+    pub(crate) const fn is_mesh(&self) -> bool {
+        matches!(self, Self::Mesh(_))
+    }
+
+    /// Streams of a test: one for each port that sends.
+    fn streams(&self) -> u16 {
+        match self {
+            Self::Mesh(ports) => u16::try_from(ports.len()).unwrap_or(u16::MAX),
+            Self::Ports { .. } | Self::Started(_) => 1,
         }
     }
 }
@@ -118,8 +171,8 @@ impl std::str::FromStr for NeighbourMode {
 /// A plan in the making, which options change one by one.
 #[derive(Debug, Clone)]
 pub struct DeviceDraft {
-    /// The interfaces that the device is between, A and B.
-    pub ports: Option<[String; 2]>,
+    /// The interfaces that the device is between: A and B, or those of a mesh.
+    pub ports: Option<Vec<String>>,
     /// The device, by its kind.
     pub started: Option<DutChoice>,
     /// Host of port B; `None`: this host.
@@ -187,16 +240,22 @@ impl DeviceDraft {
     /// The whole plan, for searches in `direction`, or in both one after the other.
     pub(crate) fn plan(
         self,
-        search: SaturatePlan,
+        mut search: SaturatePlan,
         direction: Direction,
         both: bool,
     ) -> Result<SwitchPlan, String> {
         let mut params = self.params;
         let device = DeviceChoice::of(self.ports, self.started, self.host_b)?;
-        if self.is_ipv6 && matches!(device, DeviceChoice::Ports { .. }) {
-            for (key, address) in IPV6 {
-                let usual = || address.to_owned();
-                params.entry(key.to_owned()).or_insert_with(usual);
+        if device.is_mesh() {
+            let one_way = direction == Direction::Forward && !both;
+            check_mesh(one_way, self.neighbours, &params, &self.methods)?;
+            search.spec.streams = device.streams();
+        }
+        if self.is_ipv6 && !matches!(device, DeviceChoice::Started(_)) {
+            let own = &IPV6[..if device.is_mesh() { 1 } else { 2 }];
+            for (key, address) in own {
+                let usual = || (*address).to_owned();
+                params.entry((*key).to_owned()).or_insert_with(usual);
             }
         }
         let address = params.get("a-ip").map(|text| text.parse::<IpAddr>());
@@ -226,7 +285,7 @@ impl DeviceDraft {
             search: Box::new(search),
         };
         let started = match &plan.device {
-            DeviceChoice::Ports { .. } => None,
+            DeviceChoice::Ports { .. } | DeviceChoice::Mesh(_) => None,
             DeviceChoice::Started(choice) => Some(choice),
         };
         let checks = plan.methods.iter();
@@ -311,6 +370,7 @@ impl SwitchPlan {
     pub(crate) fn effects(&self) -> Vec<Effect> {
         let device = match &self.device {
             DeviceChoice::Ports { a, b, .. } => format!("frames on the interfaces {a} and {b}"),
+            DeviceChoice::Mesh(ports) => format!("frames on the interfaces {}", ports.join(", ")),
             DeviceChoice::Started(choice) => format!("device {choice}"),
         };
         let reset = self.method_settings.reset_command.clone();
@@ -322,11 +382,22 @@ impl SwitchPlan {
             .collect()
     }
 
+    /// Frames between interfaces of this host, by the parameters that name them.
+    pub(super) fn datapath(&self, interfaces: &[(&str, &str)]) -> DatapathChoice {
+        let mut params = self.params.clone();
+        let named = interfaces.iter().copied();
+        params.extend(named.map(|(key, name)| (key.to_owned(), name.to_owned())));
+        DatapathChoice {
+            id: DatapathChoice::PORTS.to_owned(),
+            params,
+        }
+    }
+
     /// Host of port B, where it is not this one.
     pub(super) const fn host_b(&self) -> Option<&PeerAddress> {
         match &self.device {
             DeviceChoice::Ports { host_b, .. } => host_b.as_ref(),
-            DeviceChoice::Started(_) => None,
+            DeviceChoice::Mesh(_) | DeviceChoice::Started(_) => None,
         }
     }
 
@@ -461,6 +532,7 @@ impl SwitchPlan {
     ) -> Result<SaturatePlan, Failure> {
         let payload = self.payload(&cell.frames);
         let payload = payload.map_err(|why| Failure::new(ExitCode::Usage, why))?;
+        // Of each port that sends.
         let line = self.line(line_rate).unwrap_or(USUAL_LINE_RATE);
         let mut spec = self.search.spec.clone().with_payload(payload);
         spec.direction = cell.way;
@@ -471,7 +543,7 @@ impl SwitchPlan {
         }
         let gap = self.overhead.bytes_at(Layer::L1, 0) - self.overhead.bytes_at(Layer::L2, 0);
         let bits = (cell.frames.mean() + ByteCount::new(gap).as_f64()) * 8.0;
-        let most = line.as_f64() / bits;
+        let most = f64::from(self.device.streams()) * line.as_f64() / bits;
         Ok(SaturatePlan {
             spec,
             min_load: BitRate::from_f64(self.lowest.pps() * payload.as_f64() * 8.0),

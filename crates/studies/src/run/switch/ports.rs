@@ -54,7 +54,35 @@ impl Ports {
         )
     }
 
-    fn open(plan: &SwitchPlan, datapath: DatapathChoice, mut target: Target) -> Result<Self> {
+    fn open(plan: &SwitchPlan, datapath: DatapathChoice, target: Target) -> Result<Self> {
+        match &plan.device {
+            DeviceChoice::Mesh(names) => Self::open_mesh(names, datapath, target),
+            _ => Self::open_two(plan, datapath, target),
+        }
+    }
+
+    /// Those of a mesh, all of this host: both ends of its tests count at all of them.
+    fn open_mesh(names: &[String], datapath: DatapathChoice, mut target: Target) -> Result<Self> {
+        target.count_at_all(names)?;
+        let mut hosts = Client::connect(&target)?.hosts();
+        // Both ends are of this host, at the same ports.
+        if let [here, there] = &mut hosts[..] {
+            there.facts.clone_from(&here.facts);
+            target.peer_facts = Some(here.facts.clone());
+        }
+        Ok(Self {
+            line_rate: hosts
+                .iter()
+                .filter_map(|host| host.facts.link_speed_bps)
+                .min(),
+            datapath,
+            target,
+            hosts,
+            neighbours: None,
+        })
+    }
+
+    fn open_two(plan: &SwitchPlan, datapath: DatapathChoice, mut target: Target) -> Result<Self> {
         target.count_at(datapath.params.get("a").map(String::as_str))?;
         let request = DescriptionRequest {
             spec: Box::new(plan.lightest_test(&datapath)?),
@@ -125,7 +153,7 @@ impl Ports {
         };
         let is_lack =
             Failure::of(error.as_ref()).is_some_and(|failure| failure.code == ExitCode::HostLacks);
-        let is_one = params.get("flows").is_none_or(|flows| flows == "1");
+        let is_one = params.get("flows").is_none_or(|flows| flows == "1") && test.streams == 1;
         if !is_lack || !is_one || test.direction == Direction::Duplex {
             return Err(error);
         }
@@ -165,7 +193,7 @@ pub(crate) fn check_device(plan: &SwitchPlan) -> Result<(), Failure> {
         DeviceChoice::Started(choice) => {
             duts::check(&plan.setup(choice)).map_err(|error| failure(&error))
         }
-        DeviceChoice::Ports { .. } => Ok(()),
+        DeviceChoice::Ports { .. } | DeviceChoice::Mesh(_) => Ok(()),
     }
 }
 

@@ -17,6 +17,8 @@ pub(super) struct Machine {
     stack: [u8; STACK_BYTES],
     /// Frames redirected.
     pub(super) redirected: u64,
+    /// Which program was to go on; none does.
+    pub(super) went_on: Option<u64>,
 }
 
 impl Machine {
@@ -27,6 +29,7 @@ impl Machine {
             context: [0; 40],
             stack: [0; STACK_BYTES],
             redirected: 0,
+            went_on: None,
         }
     }
 
@@ -132,7 +135,9 @@ impl Machine {
                 }
                 7 => registers[to] = compute(operation, registers[to], operand),
                 _ if operation == 0x95 => return registers[0],
-                _ if operation == 0x85 => registers[0] = self.call(number, registers[2]),
+                _ if operation == 0x85 => {
+                    registers[0] = self.call(number, registers[2], registers[3])
+                }
                 class => {
                     let mask = if class == 6 { 0xffff_ffff } else { u64::MAX };
                     if jumps(operation, registers[to] & mask, operand & mask) {
@@ -161,9 +166,13 @@ impl Machine {
         registers[0] = before;
     }
 
-    fn call(&mut self, function: u64, second: u64) -> u64 {
+    fn call(&mut self, function: u64, second: u64, third: u64) -> u64 {
         match function {
             5 => self.now,
+            12 => {
+                self.went_on = Some(third);
+                u64::MAX
+            }
             14 => 77,
             51 => {
                 self.redirected += 1;

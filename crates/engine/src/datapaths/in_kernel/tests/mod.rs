@@ -5,9 +5,9 @@ mod headers;
 mod machine;
 
 use super::code::Cores;
-use super::counter_code::{self as counter, Mark};
+use super::counter_code::{self as counter, Mark, Reference};
 use super::generator_code as generator;
-use super::{Flows, template};
+use super::{Flows, dispatcher, template};
 use crate::datapaths::af_xdp::frame::{End, Flow, Layout, Template, payload};
 use crate::datapaths::af_xdp::lengths::Lengths;
 use crate::datapaths::af_xdp::probe::ProbeMark;
@@ -84,11 +84,22 @@ impl Sender {
         lengths: &Lengths,
         (flows, is_reverse): (Flows, bool),
     ) -> Self {
+        let to = vec![flow.remote.mac];
+        Self::to_destinations(to, headers, flow, lengths, (flows, is_reverse))
+    }
+
+    fn to_destinations(
+        to: Vec<[u8; 6]>,
+        headers: &FrameHeaders,
+        flow: &Flow,
+        lengths: &Lengths,
+        (flows, is_reverse): (Flows, bool),
+    ) -> Self {
         let start = header(Kind::WarmUp, 0, 0);
         let layout = Layout::new(headers, flow, Way::AToB);
-        let (frame, plan) = template::frame(&layout, lengths, &start, flows, is_reverse);
+        let (frame, plan) = template::frame(&layout, to, lengths, &start, flows, is_reverse);
         let mut machine = Machine::new(generator::MEMORY_BYTES);
-        generator::write_places(&plan, &mut |at, number| machine.set(at, number));
+        generator::write_tables(&plan, &mut |at, number| machine.set(at, number));
         machine.set(generator::ALLOWED.at(), u64::MAX);
         machine.set(generator::END.at(), u64::MAX);
         machine.set(generator::MARK.at(), u64::from(STREAM) << 8);
@@ -353,7 +364,7 @@ impl Receiver {
         counter::write_lengths(lengths, &mut |at, number| machine.set(at, number));
         Self {
             machine,
-            program: counter::program(mark, lengths, 3, cores),
+            program: counter::program(mark, lengths, 3, cores, Reference::FirstFrame),
             is_ipv4,
         }
     }

@@ -27,6 +27,10 @@ impl Method for CriticalLoadSearch {
         false
     }
 
+    fn is_for_mesh(&self) -> bool {
+        true
+    }
+
     fn time(&self, settings: &MethodSettings) -> Duration {
         settings.soak
     }

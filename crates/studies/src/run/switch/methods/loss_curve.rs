@@ -30,6 +30,10 @@ impl Method for FrameLossRate {
         false
     }
 
+    fn is_for_mesh(&self) -> bool {
+        true
+    }
+
     fn time(&self, settings: &MethodSettings) -> Duration {
         TRIAL_TIME * u32::try_from(shares(settings.loss_step).len()).unwrap_or(u32::MAX)
     }

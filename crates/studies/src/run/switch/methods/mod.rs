@@ -80,6 +80,10 @@ impl Method for Throughput {
         true
     }
 
+    fn is_for_mesh(&self) -> bool {
+        true
+    }
+
     fn time(&self, _settings: &MethodSettings) -> Duration {
         Duration::ZERO
     }

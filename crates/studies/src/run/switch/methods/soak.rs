@@ -24,6 +24,10 @@ impl Method for SoakTest {
         true
     }
 
+    fn is_for_mesh(&self) -> bool {
+        true
+    }
+
     fn time(&self, settings: &MethodSettings) -> Duration {
         settings.soak
     }
