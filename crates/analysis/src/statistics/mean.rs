@@ -29,7 +29,7 @@ pub(super) fn around(center: f64, error: f64, freedom: f64, confidence: Confiden
 }
 
 /// Quantile `p` of Student's t distribution.
-pub(super) fn t_quantile(p: f64, freedom: f64) -> f64 {
+pub(crate) fn t_quantile(p: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom)
         .expect("invariant: at least two observations, so freedom is positive")
         .inverse_cdf(p)

@@ -26,6 +26,7 @@ pub use bootstrap::{Resampling, bootstrap, bootstrap_mean};
 pub use contrast::{Weighted, contrast};
 pub use levels::{Component, Levels, Nested, levels};
 pub use margin::{AgainstMargin, Welch, against_margin, exponential, holm, welch};
+pub(crate) use mean::t_quantile;
 pub use mean::{Moments, mean};
 pub use median::median;
 pub use power::{TestDesign, USUAL_POWER};
@@ -61,11 +62,11 @@ impl Confidence {
     }
 
     /// Probability left out on each side.
-    fn tail(self) -> f64 {
+    pub(crate) fn tail(self) -> f64 {
         (1.0 - self.0) / 2.0
     }
 
-    fn estimate(self, point: f64, interval: Option<Interval>, n: usize) -> Estimate {
+    pub(crate) fn estimate(self, point: f64, interval: Option<Interval>, n: usize) -> Estimate {
         Estimate {
             point,
             interval,

@@ -105,6 +105,10 @@ const CASES: &[Case] = &[
         run: methods::a_soak_tells_what_is_lost_and_when,
     },
     Case {
+        name: "methods::a_cache_of_flows_is_found_with_its_size",
+        run: methods::a_cache_of_flows_is_found_with_its_size,
+    },
+    Case {
         name: "methods::the_critical_load_of_a_link_is_below_its_rate",
         run: methods::the_critical_load_of_a_link_is_below_its_rate,
     },

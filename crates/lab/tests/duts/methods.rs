@@ -3,6 +3,7 @@
 use crate::command::measured;
 use crate::conformance::need;
 use linerate_model::run::{LoadPlace, MethodResult, Run, RunWork};
+use linerate_testkit::disturbance::undisturbed;
 
 /// What the one method found in the one row.
 fn found(options: &[(&str, &str)]) -> MethodResult {
@@ -173,6 +174,35 @@ pub(crate) fn the_critical_load_of_a_link_is_below_its_rate() {
         found.trials.len() >= 10 && sent > lost && lost.get() > 1000,
         "{found:?}"
     );
+}
+
+/// A forwarder that remembers so many flows, each at one place, and works for others.
+pub(crate) fn a_cache_of_flows_is_found_with_its_size() {
+    let (entries, work) = (2000.0, 8000.0);
+    let device = format!("xdp,cache={entries},miss-work={work}");
+    let options = [
+        ("dut", device.as_str()),
+        ("method", "flow-cost"),
+        ("frame-size", "64"),
+        ("diagnose", "0s"),
+    ];
+    let found = undisturbed(|| found(&options));
+    let MethodResult::FlowCost(curve) = &found.value else {
+        panic!("{found:?}");
+    };
+    assert_eq!(curve.points.len(), 12);
+    let cache = curve
+        .cache
+        .as_ref()
+        .expect("a cache that costs microseconds");
+    let seen = cache.entries.point;
+    assert!(
+        found.is_disturbed() || (seen / entries).ln().abs() < 0.2,
+        "{curve:?}"
+    );
+    assert!((seen / entries).ln().abs() < 1.0, "{curve:?}");
+    // At most forty such instructions a nanosecond.
+    assert!(cache.miss_ns > cache.hit_ns + work / 40.0, "{curve:?}");
 }
 
 /// Measures with the method `reset` alone, after a short search for any load that is mostly forwarded: a busy machine loses

@@ -18,6 +18,8 @@ pub enum MethodResult {
     BackToBack(Box<BackToBack>),
     /// Load with a given loss ratio on average (PLRsearch).
     CriticalLoad(Box<CriticalLoad>),
+    /// What a frame costs by the number of flows.
+    FlowCost(FlowCost),
     /// Addresses that a switch learns per second (RFC 2889 §5.8).
     LearningRate(LearningRate),
     /// Loss at loads from the highest downwards (RFC 2544 §26.3).
@@ -174,6 +176,60 @@ impl CriticalLoad {
             PacketCount::new(self.trials.iter().map(|trial| of(trial).get()).sum())
         };
         [sum(|trial| trial.sent), sum(|trial| trial.lost)]
+    }
+}
+
+/// What a frame costs a device by the number of flows, each drawn anew for each frame.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct FlowCost {
+    /// From few flows to many.
+    pub points: Vec<FlowPoint>,
+    /// The cache that they show; absent where the cost does not depend on the flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<FlowCache>,
+}
+
+/// What frames of so many flows cost.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct FlowPoint {
+    /// Number of flows.
+    pub flows: u32,
+    /// Frames that came per second at the highest load, the median over the turns.
+    #[serde(rename = "received_pps")]
+    pub received: PacketRate,
+    /// Number of turns.
+    pub turns: u32,
+}
+
+impl FlowPoint {
+    /// Time of a frame, nanoseconds.
+    pub fn frame_ns(&self) -> f64 {
+        1e9 / self.received.pps()
+    }
+}
+
+/// A cache of flows, by what a frame costs whose flow is in it and what one costs whose is not.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct FlowCache {
+    /// Flows that it holds.
+    pub entries: Estimate,
+    /// Time of a frame whose flow is in it, nanoseconds.
+    pub hit_ns: f64,
+    /// Time of one whose flow is not.
+    pub miss_ns: f64,
+    /// Which flow makes room for another.
+    pub replacement: CacheReplacement,
+}
+
+crate::named_enum! {
+    /// Which flow of a cache makes room for another: the better of two fits.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum CacheReplacement {
+        /// The one at the place that both hash to.
+        DirectMapped = "direct-mapped",
+        /// The one whose last frame is longest ago, among all.
+        LeastRecentlyUsed = "least recently used",
     }
 }
 

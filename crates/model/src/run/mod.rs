@@ -40,8 +40,9 @@ pub use instance::{BuildId, Instance, StartId};
 pub use kind::{RunKind, RunWork};
 pub use limit::Limit;
 pub use methods::{
-    AddressTable, BackToBack, CriticalLoad, CriticalLoadTrial, FullLoad, LearningRate, LoadPlace,
-    LossCurve, LossPoint, MethodResult, Reset, ResetTime, Soak, SoakInterval,
+    AddressTable, BackToBack, CacheReplacement, CriticalLoad, CriticalLoadTrial, FlowCache,
+    FlowCost, FlowPoint, FullLoad, LearningRate, LoadPlace, LossCurve, LossPoint, MethodResult,
+    Reset, ResetTime, Soak, SoakInterval,
 };
 pub use origin::{DeviceReport, Imported, Measured, TrialEnd, TrialOrigin};
 pub use packets::{LedgerEntry, Packets, Place};

@@ -1,7 +1,7 @@
 //! A forwarder of linerate's own: an XDP program at each port that redirects every frame to the other.
 //!
-//! It costs what is asked of it: `work` instructions for each frame, and each Nth frame is dropped, so that what a
-//! tester finds can be compared with what is true.
+//! It costs what is asked of it: `work` instructions for each frame, `miss-work` for one whose flow a cache does not have, and
+//! each Nth frame is dropped, so that what a tester finds can be compared with what is true.
 
 use super::cables::{Cables, Ipv6, NextHop, Side, dropped, kernel_version, may_make_networks};
 use super::forwarder::{Forwarder, Inside};
@@ -11,7 +11,8 @@ use crate::interfaces::{index_of, netlink, within};
 use crate::{Result, TestbedError};
 use linerate_model::dut::{DutCounters, DutPlace, DutTask};
 use linerate_sys::bpf::{
-    Assembler, Condition, Counters, DeviceMap, Program, XdpLink, XdpMode, XdpProgram,
+    Assembler, Condition, Counters, DeviceMap, Operation, Program, SharedValue, Width, XdpLink,
+    XdpMode, XdpProgram,
 };
 use linerate_sys::netns::NetNamespace;
 use linerate_sys::privilege::{is_in_user_namespace, lacking_for_xdp};
@@ -21,12 +22,18 @@ pub(super) struct Xdp;
 
 /// Instructions per frame: the kernel checks at most a million paths of instructions.
 const MAX_WORK: u32 = 500_000;
+/// The same of what a jump skips.
+const MAX_MISS_WORK: u32 = 30_000;
 /// A native program on a veth pair wants frames that fit into a page, beside their headroom.
 const MAX_MTU: u32 = 3_000;
 
 params! {
     WORK = "work": "0…500000" ("0"),
         "Instructions that each frame costs in addition.";
+    CACHE = "cache": "N" ("none"),
+        "Flows that it remembers, each at one place: others cost `miss-work`; 1 to 500000.";
+    MISS_WORK = "miss-work": "0…30000" ("0"),
+        "Instructions that a frame costs in addition whose flow it does not remember.";
     DROP = "drop": "1/N" ("none"),
         "Drops every Nth frame that a port receives.";
     MODE = "mode": "native|generic" ("native"),
@@ -62,6 +69,7 @@ impl DutKind for Xdp {
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
         let cost = Cost {
             work: setup.number(WORK, 0..=MAX_WORK)?.unwrap_or(0),
+            cache: cache(setup)?,
             drop_every: drop_every(setup)?,
         };
         let mode = setup.one_of(MODE, &XdpMode::ALL)?;
@@ -101,16 +109,46 @@ fn drop_every(setup: &DutSetup) -> Result<Option<i32>> {
         .ok_or_else(|| setup.refused(DROP, text, &want()))
 }
 
+/// The cache of flows, if it has one.
+fn cache(setup: &DutSetup) -> Result<Option<Cache>> {
+    let work = setup.number(MISS_WORK, 0..=MAX_MISS_WORK)?;
+    match (setup.number(CACHE, 1..=MAX_CACHE)?, work) {
+        (None, Some(work)) => {
+            let want = "it is of flows that a cache does not have: add cache=N";
+            Err(setup.refused(MISS_WORK, work, want))
+        }
+        (entries, work) => Ok(entries.map(|entries| Cache {
+            entries,
+            work: work.unwrap_or(0),
+        })),
+    }
+}
+
 /// What a frame costs, and which are dropped.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     work: u32,
+    cache: Option<Cache>,
     drop_every: Option<i32>,
 }
+
+/// Flows that are remembered, each at the place of its hash.
+#[derive(Debug, Clone, Copy)]
+struct Cache {
+    entries: u32,
+    /// Instructions for a frame whose flow is not there.
+    work: u32,
+}
+
+/// Most flows: their memory is below the 4 MiB that older kernels allow.
+const MAX_CACHE: u32 = 500_000;
 
 impl std::fmt::Display for Cost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} instructions of work per frame", self.work)?;
+        if let Some(Cache { entries, work }) = self.cache {
+            write!(f, ", a cache of {entries} flows, {work} more per miss")?;
+        }
         match self.drop_every {
             None => Ok(()),
             Some(every) => write!(f, ", drops 1 of {every} frames"),
@@ -125,13 +163,16 @@ struct End {
     link: XdpLink,
     devices: DeviceMap,
     counters: Counters,
+    /// Flows of the cache, if there is one.
+    flows: Option<SharedValue>,
     port: Side,
     cost: Cost,
 }
 
 /// Counters of a program, by byte in its map.
 const DROPPED: i16 = 8;
-const COUNTERS: usize = 2;
+const MISSES: i16 = 16;
+const COUNTERS: usize = 3;
 
 impl End {
     /// At a port of the calling thread's network.
@@ -146,13 +187,16 @@ impl End {
         let counters = Counters::new(COUNTERS).map_err(step())?;
         let devices = DeviceMap::new(1).map_err(step())?;
         devices.set(0, target).map_err(step())?;
-        let program = program(&counters, &devices, cost);
+        let memory = |cache: Cache| SharedValue::new(cache.entries as usize * 8);
+        let flows = cost.cache.map(memory).transpose().map_err(step())?;
+        let program = program(&counters, &devices, flows.as_ref(), cost);
         let program = XdpProgram::load(&program).map_err(step())?;
         let link = program.attach(index, mode).map_err(step())?;
         Ok(Self {
             link,
             devices,
             counters,
+            flows,
             port: own,
             cost,
         })
@@ -162,26 +206,34 @@ impl End {
     fn replace(&mut self, cost: Cost) -> Result<()> {
         let port = self.port.device_port();
         let step = || TestbedError::step(format!("replacing the XDP program of {port}"));
-        let code = program(&self.counters, &self.devices, cost);
+        let code = program(&self.counters, &self.devices, self.flows.as_ref(), cost);
         let program = XdpProgram::load(&code).map_err(step())?;
         self.link.replace(&program).map_err(step())
     }
 }
 
 /// Counts the frame, works, drops every Nth, and redirects the others.
-fn program(counters: &Counters, devices: &DeviceMap, cost: Cost) -> Program {
+fn program(
+    counters: &Counters,
+    devices: &DeviceMap,
+    flows: Option<&SharedValue>,
+    cost: Cost,
+) -> Program {
     const ABORT: i32 = 0;
     const DROP: i32 = 1;
     let mut code = Assembler::default();
-    let (lost, pass) = (code.label(), code.label());
+    let (counted, pass) = (code.label(), code.label());
+    code.copy(9, 1);
     code.counters(counters.descriptor());
-    code.jump_if(Condition::Equal, 0, 0, lost);
+    code.jump_if(Condition::NotEqual, 0, 0, counted);
+    code.exit_with(ABORT);
+    code.place(counted);
     code.copy(6, 0);
     code.set(7, 1);
     code.fetch_add(6, 0, 7);
-    code.set(8, 0);
-    for _ in 0..cost.work {
-        code.add(8, 1);
+    work(&mut code, cost.work);
+    if let (Some(flows), Some(cache)) = (flows, cost.cache) {
+        look_up(&mut code, flows.descriptor(), cache);
     }
     if let Some(every) = cost.drop_every {
         // Register 7 is the number of frames before this one.
@@ -195,8 +247,60 @@ fn program(counters: &Counters, devices: &DeviceMap, cost: Cost) -> Program {
     code.place(pass);
     code.set(2, 0);
     code.redirect(devices.descriptor(), 2, ABORT);
-    code.place(lost);
-    code.finish_with(ABORT)
+    code.complete()
+}
+
+fn work(code: &mut Assembler, instructions: u32) {
+    code.set(8, 0);
+    for _ in 0..instructions {
+        code.add(8, 1);
+    }
+}
+
+/// Finds the flow of a frame of IPv4 without options in the cache, or works and puts it there. Register 6: the counters, 9: the
+/// context; 0 to 5 are lost.
+fn look_up(code: &mut Assembler, flows: i32, cache: Cache) {
+    /// Offsets in the frame of both addresses and both ports, and the end of the ports.
+    const FIELDS: [i16; 3] = [26, 30, 34];
+    const END: i32 = 38;
+    /// Odd numbers with many changes of bits, for products that spread.
+    const SPREAD: [u64; 3] = [
+        0x9e37_79b9_7f4a_7c15,
+        0xd1b5_4a32_d192_ed03,
+        0x2545_f491_4f6c_dd1d,
+    ];
+    let known = code.label();
+    let (frame, end, hash, place) = (1, 2, 3, 4);
+    code.load(Width::Word, frame, 9, 0);
+    code.load(Width::Word, end, 9, 4);
+    code.copy(5, frame);
+    code.add(5, END);
+    code.jump_if_above(5, end, known);
+    code.set(hash, 0);
+    for (at, spread) in FIELDS.into_iter().zip(SPREAD) {
+        code.load(Width::Word, 5, frame, at);
+        code.compute_register(Operation::Xor, hash, 5);
+        code.set_wide(5, spread);
+        code.compute_register(Operation::Multiply, hash, 5);
+        code.copy(5, hash);
+        code.shift_right(5, 32);
+        code.compute_register(Operation::Xor, hash, 5);
+    }
+    code.copy(place, hash);
+    code.shift_right(place, 32);
+    code.set_wide(5, cache.entries.into());
+    code.compute_register(Operation::Multiply, place, 5);
+    code.shift_right(place, 32);
+    code.shift_left(place, 3);
+    code.map_value(5, flows, 0);
+    code.add_register(5, place);
+    code.load(Width::Double, place, 5, 0);
+    code.jump_if_register(Condition::Equal, place, hash, known);
+    code.store(Width::Double, 5, 0, hash);
+    code.set(5, 1);
+    code.atomic_add_at(6, MISSES, 5);
+    work(code, cache.work);
+    code.place(known);
 }
 
 /// The programs at both ports.
@@ -204,14 +308,24 @@ struct Programs([End; 2]);
 
 impl Inside for Programs {
     fn task(&self) -> Option<DutTask> {
-        let works = self.0.iter().any(|end| end.cost.work > 0);
+        let works = self
+            .0
+            .iter()
+            .any(|end| end.cost.work > 0 || end.cost.cache.is_some());
         works.then_some(DutTask::Instructions)
     }
 
     fn give(&mut self, _device: &Arc<NetNamespace>, is_given: bool) -> Result<()> {
         for end in &mut self.0 {
-            let work = if is_given { end.cost.work } else { 0 };
-            end.replace(Cost { work, ..end.cost })?;
+            end.replace(if is_given {
+                end.cost
+            } else {
+                Cost {
+                    work: 0,
+                    cache: None,
+                    ..end.cost
+                }
+            })?;
         }
         Ok(())
     }
@@ -224,6 +338,9 @@ impl Inside for Programs {
             let intended = dropped(DutPlace::Intended, port.as_str(), read[1]);
             counted.drops.push(intended);
             counted.counters.insert(format!("{port} frames"), read[0]);
+            if end.cost.cache.is_some() {
+                counted.counters.insert(format!("{port} misses"), read[2]);
+            }
         }
         Ok(())
     }

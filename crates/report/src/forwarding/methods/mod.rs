@@ -3,6 +3,7 @@
 mod addresses;
 mod back_to_back;
 mod critical_load;
+mod flow_cost;
 mod loss_curve;
 mod reset;
 mod soak;
@@ -52,6 +53,7 @@ pub(super) fn sheets(rows: &[Row<'_>], unit: Unit) -> Vec<Sheet> {
         reset::sheet(rows),
         soak::sheet(rows, unit),
         critical_load::sheet(rows, unit),
+        flow_cost::sheet(rows, unit),
         addresses::table_sheet(rows),
         addresses::rate_sheet(rows),
     ];
@@ -64,6 +66,7 @@ pub(super) fn charts(rows: &[Row<'_>], unit: Unit) -> Vec<Chart> {
         loss_curve::chart(rows, unit),
         soak::chart(rows),
         critical_load::chart(rows, unit),
+        flow_cost::chart(rows),
     ];
     all.into_iter().flatten().collect()
 }
@@ -76,6 +79,7 @@ pub(super) fn outcome(rows: &[Row<'_>], unit: Unit) -> Vec<String> {
         reset::outcome(rows),
         soak::outcome(rows),
         critical_load::outcome(rows, unit),
+        flow_cost::outcome(rows),
         addresses::table_outcome(rows),
         addresses::rate_outcome(rows),
     ];
@@ -92,6 +96,10 @@ pub(super) fn rate(found: &MethodResult) -> PacketRate {
         }
         MethodResult::BackToBack(found) => found.burst_rate,
         MethodResult::CriticalLoad(found) => found.mean,
+        MethodResult::FlowCost(found) => {
+            let rates = found.points.iter().map(|point| point.received.pps());
+            PacketRate::from_pps(rates.fold(0.0, f64::max))
+        }
         MethodResult::LossCurve(found) => found.full,
         MethodResult::Reset(found) => found.load,
         MethodResult::Soak(found) => found.intended,

@@ -288,10 +288,59 @@ impl DeviceDraft {
             DeviceChoice::Ports { .. } | DeviceChoice::Mesh(_) => None,
             DeviceChoice::Started(choice) => Some(choice),
         };
+        check_flows(&plan.params, &plan.methods)?;
         let checks = plan.methods.iter();
         let mut checks = checks.map(|method| method.check(started, &plan.method_settings));
         checks.try_for_each(|checked| checked)?;
         plan.specs().map(|_| plan)
+    }
+}
+
+/// Refuses methods of many flows where frames are not made by the kernel.
+fn check_flows(params: &BTreeMap<String, String>, methods: &[&dyn Method]) -> Result<(), String> {
+    let is_other = params.get(GENERATOR).is_some_and(|by| by != "kernel");
+    let varying = methods
+        .iter()
+        .find(|method| is_other && method.varies_flows());
+    varying.map_or(Ok(()), |method| {
+        Err(format!(
+            "method {} needs frames of many flows, which the kernel's generator makes alone: leave generator out",
+            method.id()
+        ))
+    })
+}
+
+/// Refuses what is of two ports alone, in the names of options.
+fn check_mesh(
+    one_way: bool,
+    neighbours: NeighbourMode,
+    params: &BTreeMap<String, String>,
+    methods: &[&dyn Method],
+) -> Result<(), String> {
+    if !one_way {
+        let why = "every port of a mesh sends and receives: leave reverse, duplex and both out";
+        return Err(why.to_owned());
+    }
+    if neighbours == NeighbourMode::Resolve {
+        let why = "ports of a mesh send to each other over one Ethernet: leave neighbours out";
+        return Err(why.to_owned());
+    }
+    let of_two = ["a-to", "b-to", "b-ip", FrameHeaders::TEMPLATE];
+    if let Some(key) = of_two.into_iter().find(|key| params.contains_key(*key)) {
+        return Err(format!(
+            "{key} says where frames between two ports go: leave it out, or give two interfaces"
+        ));
+    }
+    if params.get(GENERATOR).is_some_and(|by| by != "kernel") {
+        let why = "several streams arrive at each port of a mesh, which only the kernel's generator counts: leave generator out";
+        return Err(why.to_owned());
+    }
+    match methods.iter().find(|method| !method.is_for_mesh()) {
+        None => Ok(()),
+        Some(method) => Err(format!(
+            "method {} is between two ports: give two interfaces",
+            method.id()
+        )),
     }
 }
 

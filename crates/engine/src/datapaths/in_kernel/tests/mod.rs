@@ -240,6 +240,88 @@ fn frames_of_many_flows_have_the_addresses_ports_and_checksums_that_are_told() {
     }
 }
 
+/// In turns to each port, as a stream with numbers of its own and the lengths of those, whole and of many flows too.
+#[test]
+fn frames_to_several_ports_are_a_stream_each() {
+    let to: Vec<[u8; 6]> = (1..4).map(|last| [2, 0, 0, 0, 9, last]).collect();
+    let lengths = Lengths::Mix(vec![18, 548, 61]);
+    for (is_ipv4, count) in [(true, 1), (false, 1000)] {
+        let flows = Flows::new(count).unwrap();
+        let base = flow(is_ipv4);
+        let headers = FrameHeaders::default();
+        let mut sender =
+            Sender::to_destinations(to.clone(), &headers, &base, &lengths, (flows, false));
+        for number in 0..500 {
+            let now = number * 1000 + 5;
+            let frame = sender.run(now).unwrap();
+            let (turn, own) = (usize::try_from(number % 3).unwrap(), number / 3);
+            assert_eq!(frame[..6], to[turn]);
+            let probe = Layout::plain(&base).payload_at();
+            let read = Header::read(&frame[probe..]).unwrap();
+            let wanted = Header {
+                stream: STREAM + u8::try_from(turn).unwrap(),
+                ..header(Kind::Counted, own, now)
+            };
+            assert_eq!(read, wanted);
+            assert_eq!(frame.len(), probe + lengths.of(own));
+            let checked = linerate_frames::check(frame, probe, lengths.of(own));
+            assert!(checked.is_ok(), "{number}");
+        }
+    }
+}
+
+/// The program of a port goes on with that of the frame's stream, whatever headers the frame has, and leaves others alone.
+#[test]
+fn a_port_of_several_streams_goes_on_with_the_frames_own() {
+    let receiver = Receiver::new(true, Cores::One);
+    let payload_at = Layout::plain(&flow(true)).payload_at();
+    let program = dispatcher::program(TOKEN, payload_at, 5);
+    let run = |frame: &[u8]| {
+        let mut machine = Machine::new(8);
+        let action = machine.on_frame(&program, &mut frame.to_vec());
+        assert_eq!(action, XDP_PASS);
+        machine.went_on
+    };
+    let good = receiver.frame(&header(Kind::Counted, 3, 0));
+    assert_eq!(run(&good), Some(u64::from(STREAM)));
+    for stream in [0, 200, 255] {
+        let mut other = good.clone();
+        other[payload_at + 4] = stream;
+        other.splice(12..12, [0x81; 4]);
+        assert_eq!(run(&other), Some(u64::from(stream)));
+    }
+    let mut foreign = good.clone();
+    foreign[payload_at] ^= 1;
+    assert_eq!(run(&foreign), None);
+    assert_eq!(run(&good[..payload_at + 17]), None);
+}
+
+/// Of several ports delay is by the clock that both ends have, so that it can be added up.
+#[test]
+fn times_may_be_by_the_clock_that_both_ends_have() {
+    let mut receiver = Receiver::new(true, Cores::One);
+    let mark = Mark {
+        payload_at: Layout::plain(&flow(true)).payload_at(),
+        probe: ProbeMark {
+            token: TOKEN,
+            stream: STREAM,
+        },
+    };
+    receiver.program = counter::program(mark, &Lengths::One(60), 3, Cores::One, Reference::Clock);
+    for (number, delay) in [(0, 500), (1, 700), (2, 90)] {
+        let sent = 1_000_000 + number * 10_000;
+        receiver.take(&header(Kind::Counted, number, sent), sent + delay);
+    }
+    let machine = &receiver.machine;
+    let seen = super::code::histogram(&|at| machine.get(at), counter::ABOVE);
+    assert_eq!(
+        (seen.len(), seen.min_nanos(), seen.max_nanos()),
+        (3, 90, 700)
+    );
+    assert_eq!(receiver.get(counter::FIRST_TRANSIT), 0);
+    assert_eq!(receiver.get(counter::HEARD), 1);
+}
+
 #[test]
 fn slots_are_those_of_the_schedule() {
     let start = MonoInstant::from_nanos(1_000_000);

@@ -7,6 +7,7 @@ mod addresses;
 mod back_to_back;
 mod bench;
 mod critical_load;
+mod flow_cost;
 mod loss_curve;
 mod reset;
 mod soak;
@@ -27,6 +28,7 @@ pub(crate) static ALL: &[&dyn Method] = &[
     &reset::ResetTest,
     &soak::SoakTest,
     &critical_load::CriticalLoadSearch,
+    &flow_cost::FlowCostCurve,
     &addresses::AddressTableSize,
     &addresses::AddressLearningRate,
 ];
@@ -42,6 +44,14 @@ pub(crate) trait Method: Debug + Sync {
     /// Whether the length of frames matters. If not, it is made once for each direction, with frames of the first length.
     fn depends_on_frames(&self) -> bool {
         true
+    }
+    /// Whether it measures a mesh of ports too, and not two alone.
+    fn is_for_mesh(&self) -> bool {
+        false
+    }
+    /// Whether its tests have many flows, which the kernel's generator makes alone.
+    fn varies_flows(&self) -> bool {
+        false
     }
     /// Whether the device can be measured so, `None` being one that linerate does not start; if not, why, in the names of
     /// options.
