@@ -111,7 +111,7 @@ impl Agents {
                 return Err(String::clone(why));
             }
             let delay = begin.saturating_since(MonoClock.now());
-            let made = client.delegate(endpoint, spec, delay, &mut go_on);
+            let made = client.delegate(endpoint, None, spec, delay, &mut go_on);
             made.map_err(|error| {
                 let why = format!("{error:#}");
                 // Neither direction is likelier than the other to pass a session that failed.
