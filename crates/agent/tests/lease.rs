@@ -3,20 +3,22 @@
 
 use linerate_agent::{Agent, AgentPlan, serve};
 use linerate_client::address::{Endpoint, PeerAddress};
-use linerate_client::{Client, Target};
-use linerate_model::RefusalCode;
+use linerate_client::{Client, HeldLease, LeaseOutcome, Target};
 use linerate_model::agent::AgentEvent;
 use linerate_model::spec::{Direction, Stop, TestSpec};
+use linerate_model::{Clock as _, RefusalCode};
 use linerate_peers::key::Key;
 use linerate_peers::{Fence, LEASE_TERM, LeaseGrant, LeaseRequest, MAX_LAPSE_DELAY, Refusal};
-use std::net::{Ipv4Addr, SocketAddr};
+use linerate_sys::clock::MonoClock;
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
 /// Short, so that it is over soon.
-const TERM: Duration = Duration::from_secs(2);
+const TERM: Duration = Duration::from_secs(3);
 
 /// Of a test that nobody waits for.
 const LONG: Duration = Duration::from_mins(1);
@@ -36,13 +38,16 @@ fn address(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
 }
 
-fn client(port: u16, fence: Option<Fence>) -> Client {
-    let target = Target {
+fn target(port: u16, fence: Option<Fence>) -> Target {
+    Target {
         key: Some(key()),
         fence,
         ..Target::new(PeerAddress::from(address(port)))
-    };
-    Client::connect(&target).unwrap()
+    }
+}
+
+fn client(port: u16, fence: Option<Fence>) -> Client {
+    Client::connect(&target(port, fence)).unwrap()
 }
 
 fn ask(port: u16, request: LeaseRequest) -> Result<LeaseGrant, Refusal> {
@@ -134,6 +139,59 @@ fn a_controller_that_was_paused_changes_nothing_when_it_wakes() {
     assert_eq!(refused.code, RefusalCode::Timeout);
     is_refused(test(port, Some(grant.fence)), "is over");
     test(port, Some(second)).unwrap();
+    agent.stop().unwrap();
+}
+
+/// Passes connections on to an agent; where it listens, and what passes, one after the other.
+fn relay(to: u16) -> (u16, Receiver<TcpStream>) {
+    let listener = TcpListener::bind(address(0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (tell, passing) = channel();
+    thread::spawn(move || {
+        for near in listener.incoming() {
+            let near = near.unwrap();
+            let far = TcpStream::connect(address(to)).unwrap();
+            for (from, into) in [(&near, &far), (&far, &near)] {
+                let mut from = from.try_clone().unwrap();
+                let mut into = into.try_clone().unwrap();
+                thread::spawn(move || {
+                    drop(io::copy(&mut from, &mut into));
+                    drop(into.shutdown(Shutdown::Both));
+                });
+            }
+            if tell.send(near).is_err() {
+                break;
+            }
+        }
+    });
+    (port, passing)
+}
+
+#[test]
+fn a_lease_outlives_its_connection_and_is_renewed_over_another() {
+    let agent = Agent::start(plan()).unwrap();
+    let (port, passing) = relay(agent.port());
+    let held = HeldLease::take(&target(port, None), "the first", TERM).unwrap();
+    let LeaseOutcome::Held(fence) = held.outcome() else {
+        panic!("no lease")
+    };
+    let mut other = client(agent.port(), None);
+    let mut is_refused_for = |time: Duration| {
+        let end = MonoClock.now().after(time);
+        while MonoClock.now() < end {
+            let refused = other.lease(take("the second", LEASE_TERM)).unwrap();
+            let leased = "leased by the first";
+            assert!(refused.unwrap_err().message.contains(leased));
+        }
+    };
+    is_refused_for(TERM * 2);
+    passing.recv().unwrap().shutdown(Shutdown::Both).unwrap();
+    is_refused_for(TERM * 2);
+    // Another connection came instead.
+    passing.recv().unwrap();
+    test(agent.port(), Some(fence)).unwrap();
+    assert!(HeldLease::release(vec![held]));
+    assert!(taken(agent.port(), "the second", LEASE_TERM) > fence);
     agent.stop().unwrap();
 }
 

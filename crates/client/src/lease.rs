@@ -4,9 +4,7 @@ use crate::client::Client;
 use crate::target::Target;
 use anyhow::{Result, bail};
 use linerate_model::{Clock as _, MonoInstant};
-use linerate_peers::{
-    Fence, LEASE_TERM, LeaseGrant, LeaseRequest, PeerEvent, Refusal, RefusalCode,
-};
+use linerate_peers::{Fence, LeaseGrant, LeaseRequest, PeerEvent, Refusal, RefusalCode};
 use linerate_session::SessionEvent;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::ending;
@@ -16,9 +14,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A third of the term: two renewals may be lost.
-const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
-const _: () = assert!(RENEWAL_INTERVAL.as_secs() * 3 <= LEASE_TERM.as_secs());
+/// How often a lease is renewed in its term: two renewals may be lost.
+const RENEWALS_PER_TERM: u32 = 3;
 
 /// Between two looks at the connection, which is kept alive each second, and between two attempts to have one again.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
@@ -67,16 +64,17 @@ pub struct HeldLease {
 }
 
 impl HeldLease {
-    /// Begins to take the lease of the agent at `target`. Others are told these words of `holder`.
+    /// Begins to take the lease of the agent at `target`, for `term`, usually [`LEASE_TERM`](linerate_peers::LEASE_TERM), from
+    /// each renewal on. Others are told these words of `holder`.
     ///
     /// # Errors
     ///
     /// No thread for it.
-    pub fn take(target: &Target, holder: &str) -> io::Result<Self> {
+    pub fn take(target: &Target, holder: &str, term: Duration) -> io::Result<Self> {
         let (order, wish) = channel();
         let (tell, outcome) = channel();
         let (target, holder) = (target.clone(), holder.to_owned());
-        let work = move || hold(&target, holder, &tell, &wish);
+        let work = move || hold(&target, holder, term, &tell, &wish);
         let named = thread::Builder::new().name("lease".to_owned());
         Ok(Self {
             outcome,
@@ -118,18 +116,18 @@ impl Drop for HeldLease {
 fn hold(
     target: &Target,
     holder: String,
+    term: Duration,
     tell: &Sender<LeaseOutcome>,
     wish: &Receiver<Infallible>,
 ) -> bool {
-    let taken = Client::connect(target).and_then(|mut client| {
-        let term = LEASE_TERM;
-        Ok((client.lease(LeaseRequest::Take { holder, term })?, client))
-    });
+    let taken = Client::connect(target)
+        .and_then(|mut client| Ok((client.lease(LeaseRequest::Take { holder, term })?, client)));
     let (outcome, renewal) = match taken {
         Ok((Ok(grant), client)) => {
             let renewal = Renewal {
                 target,
                 fence: grant.fence,
+                term,
                 client: Some(client),
                 renewed: MonoClock.now(),
             };
@@ -150,6 +148,7 @@ fn hold(
 struct Renewal<'a> {
     target: &'a Target,
     fence: Fence,
+    term: Duration,
     /// `None` after the connection was lost.
     client: Option<Client>,
     renewed: MonoInstant,
@@ -181,13 +180,14 @@ impl Renewal<'_> {
             Some(client) => client,
             None => self.client.insert(Client::connect(self.target)?),
         };
-        if MonoClock.now().saturating_since(self.renewed) < RENEWAL_INTERVAL {
+        let since = MonoClock.now().saturating_since(self.renewed);
+        if since < self.term / RENEWALS_PER_TERM {
             client.tend()?;
             return Ok(Ok(()));
         }
         let renew = LeaseRequest::Renew {
             fence: self.fence,
-            term: LEASE_TERM,
+            term: self.term,
         };
         let renewed = client.lease(renew)?;
         self.renewed = MonoClock.now();

@@ -6,7 +6,7 @@
 use linerate_client::{HeldLease, LeaseOutcome, Target};
 use linerate_model::random::Random;
 use linerate_model::{Clock as _, MonoInstant};
-use linerate_peers::Fence;
+use linerate_peers::{Fence, LEASE_TERM};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::ending;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,7 +104,7 @@ impl Leases {
             .iter()
             .map(|target| (target.far.to_string(), *target));
         let by_address: BTreeMap<_, _> = by_address.collect();
-        let take = |(address, target)| (address, HeldLease::take(target, &self.holder));
+        let take = |(address, target)| (address, HeldLease::take(target, &self.holder, LEASE_TERM));
         let asked: Vec<_> = by_address.into_iter().map(take).collect();
         let (mut held, mut busy) = (BTreeMap::new(), BTreeMap::new());
         for (address, lease) in asked {
