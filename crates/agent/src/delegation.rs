@@ -1,10 +1,11 @@
 //! Tests that a client has this agent make with another agent, as its client: the tests of a mesh.
 //!
 //! Only holders of this agent's key may ask, and only agents in the networks of `--allow-mesh` are dialled. The test ends
-//! with the session that asked for it, and with this agent.
+//! with the session that asked for it, with the lease that it is of, and with this agent.
 
 use crate::AgentPlan;
 use crate::access::is_in;
+use crate::lease::AdmittedTest;
 use crate::threads::start_thread;
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
@@ -27,6 +28,7 @@ type Outcome = Result<Box<DelegatedTest>, Refusal>;
 
 /// A delegated test under way. Dropping it ends the test.
 pub(crate) struct DelegatedRun {
+    admitted: Arc<AdmittedTest>,
     outcome: Receiver<Outcome>,
     stop: Arc<AtomicBool>,
 }
@@ -37,8 +39,11 @@ impl DelegatedRun {
         scope: &'scope thread::Scope<'scope, '_>,
         plan: &AgentPlan,
         delegation: &Delegation,
+        admitted: AdmittedTest,
     ) -> Result<Self, Refusal> {
         let to = allowed(plan, delegation)?;
+        let admitted = Arc::new(admitted);
+        let sending = Arc::clone(&admitted);
         let (tell, outcome) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -46,6 +51,7 @@ impl DelegatedRun {
         let begin = MonoClock.now().after(delegation.delay.min(MAX_DELAY));
         let work = move || {
             let made = make(to, &delegation, begin, &stopped);
+            drop(sending);
             // The session that asked may be over.
             let _ = tell.send(made.map_err(|error| refusal(&error)));
         };
@@ -53,14 +59,18 @@ impl DelegatedRun {
             code: RefusalCode::Internal,
             message: format!("a thread for the test: {error}"),
         })?;
-        Ok(Self { outcome, stop })
+        Ok(Self {
+            admitted,
+            outcome,
+            stop,
+        })
     }
 
-    /// What came of it, once it is over.
+    /// What came of it, once it is over or must end.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         match self.outcome.try_recv() {
             Ok(outcome) => Some(outcome),
-            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Empty) => self.admitted.check().err().map(Err),
             Err(TryRecvError::Disconnected) => Some(Err(Refusal {
                 code: RefusalCode::Internal,
                 message: "the thread of the test panicked: please report this as a bug".to_owned(),
@@ -109,6 +119,7 @@ fn make(
 ) -> anyhow::Result<Box<DelegatedTest>> {
     let target = Target {
         key: delegation.key.clone(),
+        fence: delegation.fence,
         ..Target::new(PeerAddress::from(to))
     };
     let mut client = Client::connect(&target)?;
@@ -143,6 +154,7 @@ mod tests {
             host: host.to_owned(),
             port: 5301,
             key: None,
+            fence: None,
             spec,
             delay: Duration::ZERO,
         };

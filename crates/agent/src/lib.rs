@@ -12,6 +12,7 @@ mod delegation;
 mod deployed;
 mod facts;
 mod greeting;
+mod lease;
 mod notices;
 mod owner;
 mod pending;

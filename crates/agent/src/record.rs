@@ -1,12 +1,13 @@
 //! What is said of the tests of one session.
 
 use crate::allowance::Allowance;
+use crate::lease::AdmittedTest;
 use crate::state::AgentState;
 use linerate_model::agent::{AgentEvent, TestOutline, TestVolume};
 use linerate_model::sample::{EndpointReport, bytes_of};
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_model::{ByteCount, Clock as _, MonoInstant, RefusalCode};
-use linerate_peers::{PeerEvent, StopCause};
+use linerate_peers::{PeerEvent, Refusal, StopCause};
 use linerate_session::{SessionEvent, TestGate};
 use linerate_sys::clock::MonoClock;
 use std::net::SocketAddr;
@@ -73,12 +74,17 @@ impl<'a> Record<'a> {
     }
 
     /// What may refuse its tests.
-    pub(crate) fn gate(&self) -> Option<TestGate> {
+    pub(crate) fn gate(&self) -> TestGate {
         self.allowance.gate()
     }
 
+    /// Admits a test that another agent is the server of.
+    pub(crate) fn admit_delegated(&self) -> Result<AdmittedTest, Refusal> {
+        self.allowance.admit_unpaid()
+    }
+
     /// What this end has counted so far in the test under way; why that is to end, if it is.
-    pub(crate) fn progress(&mut self, moved: ByteCount) -> Result<(), String> {
+    pub(crate) fn progress(&mut self, moved: ByteCount) -> Result<(), Refusal> {
         let Some(running) = &mut self.running else {
             return Ok(());
         };
@@ -98,6 +104,7 @@ impl<'a> Record<'a> {
                 }
             }
             SessionEvent::Moved { sent, received } => self.report([*sent, *received]),
+            SessionEvent::Peer(PeerEvent::Hello(hello)) => self.allowance.present(hello.fence),
             SessionEvent::Peer(PeerEvent::Curtailed(what)) => {
                 self.state.tell(AgentEvent::Curtailed {
                     client: self.client,
@@ -176,6 +183,8 @@ impl<'a> Record<'a> {
 
     fn end(&mut self, cause: StopCause, code: RefusalCode, reason: &str) {
         let (test, volume) = self.taken().unzip();
+        // Of a test that was admitted and did not begin.
+        self.allowance.settle();
         self.state.tell(AgentEvent::TestEnded {
             client: self.client,
             protocol: self.protocol.to_owned(),

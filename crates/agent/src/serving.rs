@@ -16,7 +16,9 @@ use linerate_model::facts::Facts;
 use linerate_model::spec::{MAX_STREAMS, TestSpec};
 use linerate_model::{ByteCount, Clock as _};
 use linerate_observe::{Observer, Scope};
-use linerate_peers::{Limits, PeerEvent, PeerKind, Refusal, RefusalCode, ServerConfig};
+use linerate_peers::{
+    Fence, LeaseRequest, Limits, PeerEvent, PeerKind, Refusal, RefusalCode, ServerConfig,
+};
 use linerate_session::key::credential;
 use linerate_session::login::{Gate, Logins, moment};
 use linerate_session::{DataStreams, DemuxHandle, Driver, Line, SessionEvent};
@@ -24,7 +26,7 @@ use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_bytes;
 use linerate_sys::sockopt::set_receive_low_water;
 use linerate_sys::tcp::wait_readable;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +72,7 @@ impl AgentState<'_> {
         let datagrams = datagrams.and_then(|(socket, _)| socket.try_clone().ok());
         let mut is_cut = false;
         let mut record = Record::new(self, from, port.kind.id(), Detail::Streams);
-        let mut driver = driver.behind(record.gate());
+        let mut driver = driver.behind(Some(record.gate()));
         driver.host(data_streams, bytes)?;
         let opening = Opening {
             bytes: ByteCount::new(bytes.len() as u64),
@@ -189,6 +191,33 @@ impl AgentState<'_> {
         self.converse(line, handle, &*port.kind, turn_away, Some(entry))
     }
 
+    /// Decides on a lease, and tells the client; its fence, if it holds or has held.
+    fn lease_to(
+        &self,
+        driver: &mut Driver,
+        from: IpAddr,
+        request: &LeaseRequest,
+        entry: Option<&mut Entry<'_>>,
+    ) -> Result<Option<Fence>> {
+        let decision = if self.plan().key.is_some() {
+            self.lease.ask(request, from)
+        } else {
+            let message =
+                "this agent leases its host only to holders of its key: start it with --key FILE";
+            Err(Refusal {
+                code: RefusalCode::Denied,
+                message: message.to_owned(),
+            })
+        };
+        let fence = decision.as_ref().ok().map(|grant| grant.fence);
+        if let (Some(entry), Some(_)) = (entry, fence) {
+            // Tests of the lease come in other sessions, which need one.
+            entry.place = None;
+        }
+        driver.leased(decision)?;
+        Ok(fence)
+    }
+
     /// Gives a client a place for the one where it waited, or says why there is none.
     fn enter<'a>(&'a self, from: IpAddr, entry: &mut Entry<'a>) -> Result<(), Refused> {
         if entry.place.is_none() {
@@ -222,11 +251,12 @@ impl AgentState<'_> {
             record.turn_away(*code, reason);
         }
         let driver = self.driver(line, kind, turn_away)?;
-        let mut driver = driver.behind(record.gate());
+        let mut driver = driver.behind(Some(record.gate()));
         if let Some(handle) = handle {
             driver.admit(handle)?;
         }
         let delegated = RefCell::new(None);
+        let leased = Cell::new(None);
         thread::scope(|scope| {
             let mut tell = |driver: &mut Driver, event: &SessionEvent, record: &mut Record<'_>| {
                 match event {
@@ -241,8 +271,14 @@ impl AgentState<'_> {
                         driver.admitted(place)?;
                     }
                     SessionEvent::Peer(PeerEvent::Delegate(delegation)) => {
-                        let started = DelegatedRun::start(scope, &self.plan(), delegation);
+                        let start = |admitted| {
+                            DelegatedRun::start(scope, &self.plan(), delegation, admitted)
+                        };
+                        let started = record.admit_delegated().and_then(start);
                         *delegated.borrow_mut() = Some(started);
+                    }
+                    SessionEvent::Peer(PeerEvent::Lease(request)) => {
+                        leased.set(self.lease_to(driver, from, request, entry.as_mut())?);
                     }
                     // Dropped at the client's wish.
                     SessionEvent::TestEnded { .. } => *delegated.borrow_mut() = None,
@@ -253,7 +289,7 @@ impl AgentState<'_> {
             let mut each = |driver: &mut Driver| {
                 let mut running = delegated.borrow_mut();
                 let outcome = match running.as_ref() {
-                    None => return Ok(false),
+                    None => return Ok(leased.get().is_some_and(|fence| self.lease.holds(fence))),
                     Some(Err(refusal)) => Some(Err(refusal.clone())),
                     Some(Ok(run)) => DelegatedRun::outcome(run),
                 };
@@ -310,6 +346,7 @@ impl AgentState<'_> {
                 max_rate: plan.max_rate,
                 imitation: plan.allow_imitation,
                 intrusion: plan.asks_for_key(kind) || is_in(remote, &plan.allow_intrusive),
+                leases: plan.asks_for_key(kind),
             },
             unproved: unproved_sending(remote, &plan.allow_unproved),
             random: random_bytes()?,
@@ -383,8 +420,8 @@ fn answer(
             busy = now;
             if now.saturating_since(looked) >= LOOK_INTERVAL {
                 looked = now;
-                if let Err(reason) = record.progress(driver.progress().bytes) {
-                    driver.end_test(RefusalCode::Limit, reason)?;
+                if let Err(refusal) = record.progress(driver.progress().bytes) {
+                    driver.end_test(refusal.code, refusal.message)?;
                 }
             }
         } else if now.saturating_since(busy) >= IDLE_LIMIT {

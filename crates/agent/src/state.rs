@@ -7,6 +7,7 @@ use crate::connections::{ConnectionGuard, Connections};
 use crate::data_streams::Addresses;
 use crate::facts::RecentFacts;
 use crate::greeting::{Greeting, GreetingPlace};
+use crate::lease::SharedLease;
 use crate::notices::Notices;
 use crate::pending::Pending;
 use crate::per_address::{Counted as Place, Counts, PerAddress};
@@ -40,6 +41,7 @@ pub(crate) struct AgentState<'a> {
     pub(crate) streams_now: AtomicU64,
     counts: Mutex<AgentCounts>,
     budget: Arc<Mutex<Budget>>,
+    pub(crate) lease: SharedLease,
     /// Number of clients that have left.
     pub(crate) left: AtomicU64,
     events: mpsc::Sender<AgentEvent>,
@@ -101,6 +103,7 @@ impl<'a> AgentState<'a> {
             streams_now: AtomicU64::new(0),
             counts: Mutex::default(),
             budget: Arc::default(),
+            lease: SharedLease::default(),
             left: AtomicU64::new(0),
             events,
             notices: Mutex::default(),
@@ -179,9 +182,9 @@ impl AgentState<'_> {
         self.notices().summary(MonoClock.now())
     }
 
-    /// What a session with a client at `from` may use of the budget.
+    /// What a session with a client at `from` may use: of the budget, and of this host while it is leased.
     pub(crate) fn allowance(&self, from: IpAddr) -> Allowance {
-        Allowance::new(&self.budget, &self.plan().budget, from)
+        Allowance::new(&self.budget, &self.plan().budget, from, &self.lease)
     }
 
     /// Counts an event.

@@ -163,6 +163,7 @@ impl Client {
             timeout: target.timeout,
             first_answer: target.first_answer,
             credential: credential(key.as_ref())?,
+            fence: target.fence,
             local,
             random: random_bytes()?,
             login: login_attempt(&target),
@@ -198,6 +199,11 @@ impl Client {
     /// Whether the peer is a tool other than linerate.
     pub fn is_foreign(&self) -> bool {
         self.target.far.kind().about().is_foreign
+    }
+
+    /// Whether the peer grants leases on its host: it has a key, and is no older linerate.
+    pub const fn grants_leases(&self) -> bool {
+        self.hello.limits.leases
     }
 
     /// The host that datagrams go to and come from.

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Host;
 use linerate_model::spec::TestSpec;
-use linerate_peers::{Delegation, PeerEvent};
+use linerate_peers::{Delegation, Fence, PeerEvent};
 use linerate_session::SessionEvent;
 use linerate_sys::ending;
 use std::time::Duration;
@@ -16,11 +16,12 @@ use std::time::Duration;
 const MAX_HOST: usize = 255;
 
 impl Client {
-    /// Has the peer make this test with the agent at `endpoint`, `delay` after it is asked, while `go_on` returns true; the reports of both ends, and
-    /// both hosts.
+    /// Has the peer make this test with the agent at `endpoint`, under its lease `fence`, `delay` after it is asked, while
+    /// `go_on` returns true; the reports of both ends, and both hosts.
     pub fn delegate(
         &mut self,
         endpoint: &Endpoint,
+        fence: Option<Fence>,
         spec: &TestSpec,
         delay: Duration,
         go_on: &mut dyn FnMut() -> bool,
@@ -33,6 +34,7 @@ impl Client {
             host: endpoint.host.clone(),
             port: endpoint.port,
             key: endpoint.key.clone(),
+            fence,
             spec: Box::new(spec.clone()),
             delay,
         };

@@ -7,6 +7,7 @@ mod delegate;
 mod describe;
 mod failures;
 mod interface;
+mod lease;
 mod no_greeting;
 mod outcome;
 mod path_mtu;
@@ -15,6 +16,7 @@ mod pulse;
 mod target;
 
 pub use client::{Client, greet};
+pub use lease::{HeldLease, LeaseOutcome};
 pub use linerate_observe::preloaded;
 pub use outcome::{BrokenTest, DirectionOutcome, TestOutcome};
 pub use ports::Ports;

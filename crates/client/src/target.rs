@@ -7,7 +7,7 @@ use linerate_model::facts::Facts;
 use linerate_model::link::EmulatedLink;
 use linerate_observe::{Scope, check_interface};
 use linerate_peers::key::Key;
-use linerate_peers::{EMULATED_TIMEOUT, FIRST_ANSWER, TIMEOUT};
+use linerate_peers::{EMULATED_TIMEOUT, FIRST_ANSWER, Fence, TIMEOUT};
 use linerate_session::login::Login;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +34,8 @@ pub struct Target {
     pub peer_facts: Option<Facts>,
     /// Key that the peer requires.
     pub key: Option<Key>,
+    /// Lease on the peer's host that the tests are of.
+    pub fence: Option<Fence>,
     /// User that the peer requires, if its protocol has users.
     pub login: Option<Arc<Login>>,
     /// Whether to keep the peer's output, if its protocol can send that.
@@ -60,6 +62,7 @@ impl Target {
             link: None,
             peer_facts: None,
             key: None,
+            fence: None,
             login: None,
             far_output: false,
             is_own: false,

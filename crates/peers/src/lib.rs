@@ -32,8 +32,9 @@ pub use linerate_wire::{Stamp, distance_48};
 pub use protocol::Protocol;
 pub use session::{
     Action, Capabilities, ClientConfig, Control, CredentialKind, DelegatedTest, Delegation, Demux,
-    DescriptionRequest, EMULATED_TIMEOUT, EPHEMERAL_PORTS, Ending, FIRST_ANSWER, Grant, Input,
-    InterfaceDescription, Limits, MAX_DELAY, OpenPorts, PeerEvent, PeerHello, PeerKind, Progress,
+    DescriptionRequest, EMULATED_TIMEOUT, EPHEMERAL_PORTS, Ending, FIRST_ANSWER, Fence, Grant,
+    Input, InterfaceDescription, LEASE_TERM, LeaseGrant, LeaseRequest, Limits, MAX_DELAY,
+    MAX_LAPSE_DELAY, MAX_LEASE_TERM, OpenPorts, PeerEvent, PeerHello, PeerKind, Progress,
     RANDOM_BYTES, Refusal, RefusalCode, Sent, ServerConfig, Session, StopCause, StreamEvent,
     StreamOrder, StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests, UnprovedSending, Wire,
 };

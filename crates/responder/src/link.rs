@@ -315,6 +315,7 @@ mod tests {
         let hello = host::Message::Hello(host::Hello {
             tool: "linerate".to_owned(),
             version: "1".to_owned(),
+            fence: None,
         });
         let start = host::Message::Start(host::TestNumber { test: 7 });
         let finished = host::Message::Finished(host::Finished {

@@ -134,4 +134,8 @@ kinds! {
     Describe = 31, CLIENT, MAX_SPEC_BODY;
     /// Server: that interface.
     Described = 32, SERVER, MAX_SPEC_BODY;
+    /// Client: take, renew or release the lease on the server's host.
+    Lease = 33, CLIENT, MAX_FIXED_BODY;
+    /// Server: that lease.
+    Leased = 34, SERVER, MAX_FIXED_BODY;
 }

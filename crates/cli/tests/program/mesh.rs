@@ -1,6 +1,6 @@
 //! A mesh that is measured again and again.
 
-use crate::harness::{Place, Server};
+use crate::harness::{Place, Running, Server};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs::Permissions;
@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt as _;
 struct TwoAgents {
     place: Place,
     inventory: String,
-    _agents: [Server; 2],
+    agents: [Server; 2],
 }
 
 impl TwoAgents {
@@ -32,7 +32,7 @@ impl TwoAgents {
         Self {
             place,
             inventory: inventory.display().to_string(),
-            _agents: agents,
+            agents,
         }
     }
 
@@ -127,4 +127,28 @@ fn a_limit_ends_the_round_and_keeps_what_was_measured() {
     };
     assert_eq!(run["status"], "incomplete");
     assert!(run["parts"].as_u64().unwrap() > 0, "{run}");
+}
+
+/// Its agents are leased to it until its term is over. The next mesh waits for that, and then measures all.
+#[test]
+fn a_controller_that_is_killed_keeps_its_agents_for_a_term_at_most() {
+    let two = TwoAgents::new();
+    let key = two.place.file("mesh.key").display().to_string();
+    let [host, _] = two.agents.each_ref().map(Server::address);
+    let killed = Running::start(&mut two.place.command(&["mesh", &two.inventory, "-t", "10m"]));
+    let mut said;
+    loop {
+        said = two.place.run(&["tcp", host, "--key", &key, "-t", "10ms"]);
+        if said.code != Some(0) {
+            break;
+        }
+    }
+    said.failed(
+        5,
+        &["leased by `linerate mesh` (mesh of 2 hosts) of 127.0.0.1"],
+    );
+    killed.signal(Signal::KILL);
+    let next = two.place.run(&["mesh", &two.inventory]);
+    assert_eq!(next.code, Some(0), "{next:?}");
+    assert!(next.err.contains("waiting for "), "{next:?}");
 }

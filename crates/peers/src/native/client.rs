@@ -1,15 +1,15 @@
 //! Client. The drawing in [`super`] shows both ends.
 
 use super::link::{Core, text};
-use super::message::{Delegate, Describe, Hello, Message, Prepare, Ready, Role, Welcome};
+use super::message::{Delegate, Describe, Hello, Lease, Message, Prepare, Ready, Role, Welcome};
 use super::patience::{Patience, Whose, farewell};
 use super::phase::State;
 use super::streams::Streams;
 use super::test::Test;
 use crate::error::{ProtocolError, Result, clean};
 use crate::session::{
-    Action, ClientConfig, Delegation, DescriptionRequest, Input, Limits, PeerEvent, PeerHello,
-    Progress, RefusalCode, StreamTarget, TestEnd,
+    Action, ClientConfig, Delegation, DescriptionRequest, Input, LeaseRequest, Limits, PeerEvent,
+    PeerHello, Progress, RefusalCode, StreamTarget, TestEnd,
 };
 use crate::steps::{Phase as _, Stepping, stepping_at};
 use linerate_model::MonoInstant;
@@ -36,6 +36,7 @@ impl Client {
         let hello = Message::Hello(Hello {
             tool: "linerate".to_owned(),
             version: clean(&config.version, super::MAX_NAME),
+            fence: config.fence,
         });
         core.say(now, &hello);
         Self {
@@ -88,7 +89,16 @@ impl Client {
                 steps.rest(State::Idle);
                 Ok(())
             }
-            (Message::Refused(body), State::Delegating | State::Describing | State::Preparing) => {
+            (Message::Leased(body), State::Leasing) => {
+                let steps = &mut self.core.steps;
+                steps.act(Action::Peer(PeerEvent::Leased(body.grant)));
+                steps.rest(State::Idle);
+                Ok(())
+            }
+            (
+                Message::Refused(body),
+                State::Delegating | State::Describing | State::Leasing | State::Preparing,
+            ) => {
                 self.refused(body.code, text(&body.message));
                 Ok(())
             }
@@ -119,6 +129,7 @@ impl Client {
             session: clean(&body.session, super::MAX_NAME),
             facts: body.facts,
             limits: body.limits,
+            fence: None,
         });
     }
 
@@ -183,6 +194,16 @@ impl Client {
         self.core.say(now, &describe);
         let limit = self.core.steps.timeout;
         self.core.steps.enter(now, State::Describing, limit);
+    }
+
+    /// Asks for a lease on the server's host.
+    fn lease(&mut self, now: MonoInstant, request: LeaseRequest) {
+        let test = self.core.test.number.wrapping_add(1);
+        self.core.test = Test::without_traffic(test);
+        let lease = Message::Lease(Lease { test, request });
+        self.core.say(now, &lease);
+        let limit = self.core.steps.timeout;
+        self.core.steps.enter(now, State::Leasing, limit);
     }
 
     fn refused(&mut self, code: RefusalCode, message: String) {
@@ -355,6 +376,10 @@ impl Stepping for Client {
                 self.describe(now, *request);
                 Ok(())
             }
+            Input::Lease(request) if state == State::Idle => {
+                self.lease(now, request);
+                Ok(())
+            }
             Input::Connected if state == State::Connecting => self.connected_here(now),
             Input::Finished { sent } => self.core.finished_here(now, sent),
             Input::Reports(_) if state == State::Running => self.reported_here(now),
@@ -414,6 +439,9 @@ impl Stepping for Client {
                     State::Describing => {
                         format!("the server did not describe its interface within {seconds} s")
                     }
+                    State::Leasing => {
+                        format!("the server did not decide on the lease within {seconds} s")
+                    }
                     State::Running => format!(
                         "the time of the test is over, and the server neither reported nor counted more within {seconds} s"
                     ),
@@ -445,6 +473,7 @@ impl Stepping for Client {
             }
             State::Delegating
             | State::Describing
+            | State::Leasing
             | State::Preparing
             | State::Connecting
             | State::Starting => {

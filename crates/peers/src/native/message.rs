@@ -1,8 +1,8 @@
 //! The messages of the native protocol: one kind byte and one JSON body each.
 
 use crate::session::{
-    DelegatedTest, Delegation, DescriptionRequest, InterfaceDescription, Limits, Progress,
-    RefusalCode, StreamPorts,
+    DelegatedTest, Delegation, DescriptionRequest, Fence, InterfaceDescription, LeaseGrant,
+    LeaseRequest, Limits, Progress, RefusalCode, StreamPorts,
 };
 use linerate_model::PacketCount;
 use linerate_model::facts::Facts;
@@ -97,6 +97,8 @@ messages! {
         Delegated(Delegated),
         Describe(Describe),
         Described(Described),
+        Lease(Lease),
+        Leased(Leased),
     }
 }
 
@@ -108,6 +110,9 @@ pub struct Hello {
     pub tool: String,
     /// The tool's version.
     pub version: String,
+    /// The lease that the client's tests are of; older servers have none, and do not read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<Fence>,
 }
 
 /// Body of `Welcome`.
@@ -232,6 +237,24 @@ pub struct Described {
     pub test: u32,
     /// The interface.
     pub description: Box<InterfaceDescription>,
+}
+
+/// Body of `Lease`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Lease {
+    /// Number of the request, counted as one of a test.
+    pub test: u32,
+    /// What is asked for.
+    pub request: LeaseRequest,
+}
+
+/// Body of `Leased`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Leased {
+    /// Number of the request.
+    pub test: u32,
+    /// The lease.
+    pub grant: LeaseGrant,
 }
 
 /// A message longer than its kind allows.

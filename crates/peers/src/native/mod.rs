@@ -43,6 +43,11 @@
 //!                          |   or <--------------- Refused |               <- Described(Err)
 //!          <- PeerEvent    | <------------------ Described |               <- Described(Ok)
 //!                          |                               |
+//!  the lease on the server's host: take, renew, release
+//!  Lease ->                | Lease ----------------------> |  PeerEvent::Lease ->
+//!                          |   or <--------------- Refused |               <- Leased(Err)
+//!          <- PeerEvent    | <--------------------- Leased |               <- Leased(Ok)
+//!                          |                               |
 //!  at any time of a test, from either end (here: from the client)
 //!  Abort ->                | Abort ----------------------> |  Stop ->
 //!          <- Stop         |                               |

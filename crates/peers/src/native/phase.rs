@@ -15,6 +15,8 @@ states! {
         Delegating = "delegating",
         /// The server looks at an interface.
         Describing = "describing",
+        /// The server decides on a lease.
+        Leasing = "leasing",
         /// The server makes ready.
         Preparing = "preparing",
         /// Data streams are being opened.
@@ -30,7 +32,7 @@ states! {
         /// Over.
         Closed = "closed",
     }
-    with a test: Delegating | Describing | Preparing | Connecting | Starting | Running | Reporting | Stopping;
+    with a test: Delegating | Describing | Leasing | Preparing | Connecting | Starting | Running | Reporting | Stopping;
 }
 
 impl State {

@@ -2,8 +2,8 @@
 
 use super::link::{Core, text};
 use super::message::{
-    Delegate, Delegated, Describe, Described, Message, Prepare, Ready, Refused, Report, Role,
-    TestNumber, TestProgress, TooLong, Welcome,
+    Delegate, Delegated, Describe, Described, Lease, Leased, Message, Prepare, Ready, Refused,
+    Report, Role, TestNumber, TestProgress, TooLong, Welcome,
 };
 use super::phase::State;
 use super::streams::Streams;
@@ -11,8 +11,8 @@ use super::test::Test;
 use crate::error::{ProtocolError, Result, clean};
 use crate::key::test_token;
 use crate::session::{
-    Action, DelegatedTest, Input, InterfaceDescription, PeerEvent, PeerHello, Progress, Refusal,
-    RefusalCode, ServerConfig, StreamPorts, TestEnd,
+    Action, DelegatedTest, Fence, Input, InterfaceDescription, LeaseGrant, LeaseRequest, PeerEvent,
+    PeerHello, Progress, Refusal, RefusalCode, ServerConfig, StreamPorts, TestEnd,
 };
 use crate::steps::{Phase as _, Stepping, stepping_at};
 use linerate_model::MonoInstant;
@@ -33,6 +33,8 @@ pub(super) struct Server {
     config: ServerConfig,
     /// Version of the client.
     client: String,
+    /// The lease that the client's tests are of.
+    fence: Option<Fence>,
     /// Token of the present test's data streams.
     token: u32,
 }
@@ -48,6 +50,7 @@ impl Server {
             ),
             config,
             client: String::new(),
+            fence: None,
             token: 0,
         }
     }
@@ -70,6 +73,7 @@ impl Server {
             }
             Message::Hello(hello) if state == State::Greeting => {
                 self.client = clean(&hello.version, super::MAX_NAME);
+                self.fence = hello.fence;
                 self.core.steps.rest(State::Admitting);
                 self.core.steps.act(Action::Admit);
             }
@@ -81,6 +85,7 @@ impl Server {
             Message::Prepare(body) if state == State::Idle => self.prepare(now, body),
             Message::Delegate(body) if state == State::Idle => self.delegate(now, body),
             Message::Describe(body) if state == State::Idle => self.describe(now, body),
+            Message::Lease(body) if state == State::Idle => self.lease(now, body),
             // The client aborted before it received the refusal.
             Message::Abort(body) if state == State::Idle && is_present => {
                 let test = body.test;
@@ -143,6 +148,7 @@ impl Server {
             session: self.config.session.clone(),
             facts: Facts::default(),
             limits: self.config.limits,
+            fence: self.fence,
         });
         self.advance(now)
     }
@@ -233,6 +239,23 @@ impl Server {
                 self.refuse(now, RefusalCode::Limit, &reason);
             }
         }
+    }
+
+    /// Lets the owner of this end decide on a lease.
+    fn lease(&mut self, now: MonoInstant, body: Lease) {
+        let mut request = body.request;
+        if let LeaseRequest::Take { holder, .. } = &mut request {
+            *holder = clean(holder, super::MAX_NAME);
+        }
+        self.core.test = Test::without_traffic(body.test);
+        self.step(now, State::Leasing);
+        self.core.steps.act(Action::Peer(PeerEvent::Lease(request)));
+    }
+
+    fn leased(&mut self, now: MonoInstant, grant: LeaseGrant) {
+        let test = self.core.test.number;
+        self.core.say(now, &Message::Leased(Leased { test, grant }));
+        self.core.steps.rest(State::Idle);
     }
 
     /// Enters a set-up step with the silence timeout.
@@ -360,8 +383,16 @@ impl Stepping for Server {
                 self.refuse(now, code, &message);
                 Ok(())
             }
+            Input::Leased(Ok(grant)) if state == State::Leasing => {
+                self.leased(now, grant);
+                Ok(())
+            }
+            Input::Leased(Err(Refusal { code, message })) if state == State::Leasing => {
+                self.refuse(now, code, &message);
+                Ok(())
+            }
             // The client aborted it meanwhile.
-            Input::Delegated(_) | Input::Described(_) => Ok(()),
+            Input::Delegated(_) | Input::Described(_) | Input::Leased(_) => Ok(()),
             Input::Connected if state == State::Connecting && !self.core.test.connected.here => {
                 self.connected(now);
                 Ok(())
@@ -429,6 +460,9 @@ impl Stepping for Server {
             }
             State::Describing => {
                 format!("the server could not describe its interface within {seconds} s")
+            }
+            State::Leasing => {
+                format!("the server did not decide on the lease within {seconds} s")
             }
             State::Preparing => {
                 format!("the server could not make ready within {seconds} s")

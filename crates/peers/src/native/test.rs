@@ -65,6 +65,14 @@ impl Test {
         }
     }
 
+    /// A request that is counted as a test.
+    pub(super) fn without_traffic(number: u32) -> Self {
+        Self {
+            number,
+            ..Self::default()
+        }
+    }
+
     /// How long it may take a server to make it with another, with a few steps of `timeout` before and after the traffic.
     pub(super) fn delegated(&self, timeout: Duration) -> Duration {
         self.allowed.saturating_add(timeout.saturating_mul(3))

@@ -1,8 +1,8 @@
 //! What a session wants its driver to do, or to know.
 
 use super::{
-    DelegatedTest, Delegation, DescriptionRequest, InterfaceDescription, PeerHello, Progress,
-    Refusal, RefusalCode, StreamPorts,
+    DelegatedTest, Delegation, DescriptionRequest, InterfaceDescription, LeaseGrant, LeaseRequest,
+    PeerHello, Progress, Refusal, RefusalCode, StreamPorts,
 };
 use crate::stream_format::StreamFormat;
 use linerate_model::sample::EndpointReport;
@@ -146,6 +146,10 @@ pub enum PeerEvent {
     Described(Box<InterfaceDescription>),
     /// Either end, once: the peer is what it should be. A client may now say [`Input::Begin`](super::Input::Begin).
     Hello(Box<PeerHello>),
+    /// Server: its client asks for a lease on this host. Answer [`Input::Leased`](super::Input::Leased).
+    Lease(LeaseRequest),
+    /// Client: the lease that it [asked for](super::Input::Lease).
+    Leased(LeaseGrant),
     /// Client: a note of the peer on the test, outside the reports.
     Note(String),
     /// Client: what the server printed of the test, safe to show and of bounded length.

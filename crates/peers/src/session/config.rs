@@ -1,6 +1,6 @@
 //! What sessions are made of, and what a server allows.
 
-use super::RefusalCode;
+use super::{Fence, RefusalCode};
 use crate::key::Credential;
 use crate::login::{Gate, LoginAttempt};
 use linerate_model::BitRate;
@@ -54,6 +54,9 @@ pub struct Limits {
     /// a refused client is told why.
     #[serde(skip)]
     pub intrusion: bool,
+    /// Whether it grants leases on its host; older ends do not say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leases: bool,
 }
 
 impl Default for Limits {
@@ -64,6 +67,7 @@ impl Default for Limits {
             max_rate: None,
             imitation: false,
             intrusion: true,
+            leases: false,
         }
     }
 }
@@ -126,6 +130,8 @@ pub struct ClientConfig {
     pub timeout: Duration,
     /// Key to prove to the server and to require from it; `None`: no authentication.
     pub credential: Option<Credential>,
+    /// Lease on the server's host that the tests are of, for protocols with leases.
+    pub fence: Option<Fence>,
     /// Timeout for the first answer of a peer where only its traffic shows that it is there.
     pub first_answer: Duration,
     /// This end's address on the control connection, for protocols that send it.
@@ -150,6 +156,7 @@ impl ClientConfig {
             timeout: TIMEOUT,
             first_answer: FIRST_ANSWER,
             credential: None,
+            fence: None,
             local,
             random,
             login: None,

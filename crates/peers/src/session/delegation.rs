@@ -1,5 +1,6 @@
 //! A test that an agent makes with another one, for a client of its own.
 
+use super::Fence;
 use crate::key::Key;
 use linerate_model::run::Host;
 use linerate_model::sample::EndpointReport;
@@ -18,6 +19,9 @@ pub struct Delegation {
     /// The key that it asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Key>,
+    /// The lease on the other server's host that the test is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<Fence>,
     /// The test; its directions are those between the delegated client and the other server.
     pub spec: Box<TestSpec>,
     /// How long after its receipt the test begins, at most [`MAX_DELAY`]: tests that are to load one path together begin

@@ -1,7 +1,8 @@
 //! Inputs of a session from its driver.
 
 use super::{
-    DelegatedTest, Delegation, DescriptionRequest, InterfaceDescription, Progress, RefusalCode,
+    DelegatedTest, Delegation, DescriptionRequest, InterfaceDescription, LeaseGrant, LeaseRequest,
+    Progress, RefusalCode,
 };
 use linerate_model::PacketCount;
 use linerate_model::sample::EndpointReport;
@@ -34,6 +35,11 @@ pub enum Input<'a> {
     Describe(Box<DescriptionRequest>),
     /// Server, in answer to [`Action::Describe`](super::Action::Describe).
     Described(Result<Box<InterfaceDescription>, Refusal>),
+    /// Client of a protocol with leases, when no test is under way. Answered by
+    /// [`PeerEvent::Leased`](super::PeerEvent::Leased), or as a refused test.
+    Lease(LeaseRequest),
+    /// Server, in answer to [`PeerEvent::Lease`](super::PeerEvent::Lease).
+    Leased(Result<LeaseGrant, Refusal>),
     /// Server, in answer to [`Action::Admit`](super::Action::Admit): whether the client has a place. An error is told to it,
     /// and ends the session.
     Admitted(Result<(), Refusal>),
@@ -130,6 +136,8 @@ impl Input<'_> {
             Self::Delegated(_) => "Delegated",
             Self::Describe(_) => "Describe",
             Self::Described(_) => "Described",
+            Self::Lease(_) => "Lease",
+            Self::Leased(_) => "Leased",
             Self::Admitted(_) => "Admitted",
             Self::Prepared(Ok(_)) => "Prepared",
             Self::Prepared(Err(_)) => "Refused",
@@ -149,6 +157,7 @@ impl Input<'_> {
             self,
             Self::Delegated(_)
                 | Self::Described(_)
+                | Self::Leased(_)
                 | Self::Prepared(_)
                 | Self::Connected
                 | Self::Finished { .. }

@@ -26,6 +26,7 @@ mod delegation;
 mod description;
 mod input;
 mod kind;
+mod lease;
 mod peer;
 mod ports;
 
@@ -39,6 +40,7 @@ pub use description::{DescriptionRequest, InterfaceDescription};
 pub use input::{Ending, Input, Refusal, StreamEvent, StreamPorts};
 pub use kind::{Capabilities, Control, CredentialKind, Demux, PeerKind, Tests};
 pub(crate) use kind::{whole_seconds, with_whole_seconds_back};
+pub use lease::{Fence, LEASE_TERM, LeaseGrant, LeaseRequest, MAX_LAPSE_DELAY, MAX_LEASE_TERM};
 pub use linerate_model::RefusalCode;
 pub use peer::{PeerHello, Progress};
 pub use ports::{EPHEMERAL_PORTS, OpenPorts};

@@ -1,6 +1,6 @@
 //! What one end knows about the other.
 
-use super::Limits;
+use super::{Fence, Limits};
 use linerate_model::facts::Facts;
 use linerate_model::time::as_seconds;
 use linerate_model::{ByteCount, PacketCount, Ratio};
@@ -57,4 +57,6 @@ pub struct PeerHello {
     pub facts: Facts,
     /// What the server allows; the server's own at the server.
     pub limits: Limits,
+    /// At the server: the lease that the client's tests are of.
+    pub fence: Option<Fence>,
 }

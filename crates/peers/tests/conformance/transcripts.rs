@@ -81,6 +81,8 @@ fn name(action: &Action) -> String {
         Action::Describe(_) => "Describe",
         Action::Peer(PeerEvent::Described(_)) => "Described",
         Action::Peer(PeerEvent::Hello(_)) => "PeerHello",
+        Action::Peer(PeerEvent::Lease(_)) => "Lease",
+        Action::Peer(PeerEvent::Leased(_)) => "Leased",
         Action::Peer(PeerEvent::Output(_)) => "PeerOutput",
         Action::Peer(PeerEvent::Progress(_)) => "PeerProgress",
         Action::Peer(PeerEvent::Report(_)) => "PeerReport",

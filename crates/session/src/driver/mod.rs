@@ -18,8 +18,8 @@ use linerate_model::spec::TestSpec;
 use linerate_model::{ByteCount, Clock as _, Ratio};
 use linerate_observe::{CoreLoad, Observer};
 use linerate_peers::{
-    Action, DelegatedTest, Delegation, Demux, Ending, Input, PeerEvent, Refusal, RefusalCode,
-    Session, StopCause, StreamEvent, TestEnd,
+    Action, DelegatedTest, Delegation, Demux, Ending, Input, LeaseGrant, LeaseRequest, PeerEvent,
+    Refusal, RefusalCode, Session, StopCause, StreamEvent, TestEnd,
 };
 use linerate_sys::clock::MonoClock;
 use port::DescribedPort;
@@ -186,6 +186,16 @@ impl Driver {
     /// Client: has the peer make a test with another server.
     pub fn delegate(&mut self, delegation: Delegation) -> Result<()> {
         self.tell(Input::Delegate(Box::new(delegation)))
+    }
+
+    /// Client: asks for a lease on the server's host.
+    pub fn lease(&mut self, request: LeaseRequest) -> Result<()> {
+        self.tell(Input::Lease(request))
+    }
+
+    /// Server: decides on the lease that the client asked for.
+    pub fn leased(&mut self, decision: std::result::Result<LeaseGrant, Refusal>) -> Result<()> {
+        self.tell(Input::Leased(decision))
     }
 
     /// Server: whether the client has a place; a refusal is told to it, and ends the session.

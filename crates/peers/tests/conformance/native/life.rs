@@ -1,15 +1,16 @@
 //! The life of a test: refusals, limits, aborts, time, and the order of things.
 
 use super::{ask, carry, frame, interrupt, never, pair, prepare, senders, server, server_with};
-use crate::harness::{End, START, converse, later, server_config, specs};
+use crate::harness::{End, Role, START, client_config, converse, later, server_config, specs};
 use linerate_model::sample::{ByteStreamSender, IntervalCount, StreamReport};
 use linerate_model::spec::{Direction, Imitation, Pace, Side, Stop, TestSpec, WaitMode};
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_peers::native::Native;
 use linerate_peers::native::message::{Finished, Message, Report, TestNumber};
 use linerate_peers::{
-    Action, Ending, Input, Limits, PeerEvent, ProtocolError, Refusal, RefusalCode, ServerConfig,
-    StopCause, TIMEOUT, TestEnd,
+    Action, ClientConfig, Ending, Fence, Input, LEASE_TERM, LeaseGrant, LeaseRequest, Limits,
+    PeerEvent, PeerKind as _, ProtocolError, Refusal, RefusalCode, ServerConfig, StopCause,
+    TIMEOUT, TestEnd,
 };
 use std::time::Duration;
 
@@ -63,8 +64,8 @@ fn a_test_beyond_the_servers_limits_is_refused_with_what_to_use() {
         max_duration: Duration::from_secs(5),
         max_streams: 1,
         max_rate: Some(BitRate::from_bps(1_000_000)),
-        imitation: false,
         intrusion: false,
+        ..Limits::default()
     };
     let short = TestSpec {
         stop: Stop::After(Duration::from_secs(1)),
@@ -524,4 +525,82 @@ fn a_driver_that_speaks_out_of_turn_is_told_the_state() {
         error.to_string().contains("Begin in state greeting"),
         "{error}"
     );
+}
+
+#[test]
+fn a_lease_is_decided_on_between_tests_and_the_session_goes_on() {
+    const FENCE: Fence = Fence::new(u64::MAX);
+    // Else the client of these tests says goodbye.
+    let is_next = |action: &Action| {
+        matches!(
+            action,
+            Action::Peer(PeerEvent::Hello(_)) | Action::TestOver(_)
+        )
+    };
+    let (mut client, mut server) = pair(&[], is_next, never);
+    let mut asked = |client: &mut End, request: LeaseRequest, decision| {
+        let (bytes, outcome) = client.give(Input::Lease(request));
+        assert_eq!(outcome, Ok(()));
+        carry(client, &mut server, &bytes);
+        let heard = server.actions.last().cloned();
+        let (bytes, outcome) = server.give(Input::Leased(decision));
+        assert_eq!(outcome, Ok(()));
+        assert_eq!(client.give(Input::Bytes(&bytes)).1, Ok(()));
+        assert_eq!(
+            (client.session.state(), server.session.state()),
+            ("idle", "idle")
+        );
+        (heard, client.actions.last().cloned())
+    };
+    let take = |holder: String| LeaseRequest::Take {
+        holder,
+        term: LEASE_TERM,
+    };
+    let grant = LeaseGrant {
+        fence: FENCE,
+        term: LEASE_TERM,
+        wanted: true,
+    };
+    // Others are shown the holder's words.
+    let (heard, told) = asked(&mut client, take("a\n".repeat(1000)), Ok(grant));
+    let shown = take("a·".repeat(32));
+    assert_eq!(heard, Some(Action::Peer(PeerEvent::Lease(shown))));
+    assert_eq!(told, Some(Action::Peer(PeerEvent::Leased(grant))));
+    let release = LeaseRequest::Release { fence: FENCE };
+    let refusal = Refusal {
+        code: RefusalCode::Denied,
+        message: "it is over".to_owned(),
+    };
+    let (heard, told) = asked(&mut client, release.clone(), Err(refusal.clone()));
+    assert_eq!(heard, Some(Action::Peer(PeerEvent::Lease(release.clone()))));
+    assert_eq!(told, Some(Action::TestOver(TestEnd::Refused(refusal))));
+
+    // A decision that comes after the client gave up changes nothing.
+    let (bytes, _) = client.give(Input::Lease(release));
+    carry(&mut client, &mut server, &bytes);
+    let (bytes, _) = client.give(interrupt());
+    carry(&mut client, &mut server, &bytes);
+    assert_eq!(server.give(Input::Leased(Ok(grant))), (Vec::new(), Ok(())));
+    assert_eq!(
+        (client.session.state(), server.session.state()),
+        ("idle", "idle")
+    );
+}
+
+#[test]
+fn a_server_learns_from_the_greeting_which_lease_the_tests_are_of() {
+    for fence in [None, Some(Fence::new(7))] {
+        let config = ClientConfig {
+            fence,
+            ..client_config()
+        };
+        let mut client = End::new(Role::Client, Native.client(config, START), &specs()[..1]);
+        let mut server = End::server(&Native);
+        assert_eq!(converse(&mut client, &mut server, usize::MAX), Ok(()));
+        let named = server.actions.iter().find_map(|action| match action {
+            Action::Peer(PeerEvent::Hello(hello)) => Some(hello.fence),
+            _ => None,
+        });
+        assert_eq!(named, Some(fence));
+    }
 }

@@ -21,7 +21,11 @@ pub(crate) fn hello() -> Vec<u8> {
     let (tool, version) = ("linerate".to_owned(), "0.1.0".to_owned());
     [
         PREAMBLE.to_vec(),
-        frame(&Message::Hello(Hello { tool, version })),
+        frame(&Message::Hello(Hello {
+            tool,
+            version,
+            fence: None,
+        })),
     ]
     .concat()
 }

@@ -1,6 +1,7 @@
 //! The agents of a mesh, and tests that they make with each other.
 
 use super::Hosts;
+use super::leases::RoundLeases;
 use anyhow::Result;
 use linerate_client::address::{Endpoint, endpoint_for_others};
 use linerate_client::{Client, Target, TestOutcome};
@@ -9,7 +10,9 @@ use linerate_model::mesh::MeshPair;
 use linerate_model::run::Host;
 use linerate_model::spec::TestSpec;
 use linerate_model::time::MonoInstant;
+use linerate_peers::Fence;
 use linerate_sys::clock::MonoClock;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -26,15 +29,22 @@ pub(super) type Job = (MeshPair, Vec<TestSpec>);
 /// The agents, by the places of their hosts.
 pub(super) struct Agents {
     targets: Vec<Target>,
-    /// Where others dial them; why not, where they are away.
-    endpoints: Vec<Result<Endpoint, String>>,
+    /// What is known of them; why not, where they are away.
+    reached: Vec<Result<Reached, String>>,
+}
+
+/// An agent that answers.
+struct Reached {
+    /// Where others dial it.
+    endpoint: Endpoint,
+    grants_leases: bool,
 }
 
 impl Agents {
     /// Reaches every host once, starting agents where the address says so.
     pub(super) fn reach(hosts: &Hosts) -> Self {
         let targets = hosts.targets.clone();
-        let mut endpoints = Vec::with_capacity(targets.len());
+        let mut all = Vec::with_capacity(targets.len());
         for some in targets.chunks(AT_ONCE) {
             thread::scope(|scope| {
                 let reached = some.iter().map(|target| scope.spawn(|| reach(target)));
@@ -42,29 +52,55 @@ impl Agents {
                 let panicked =
                     || Err("its thread panicked: please report this as a bug".to_owned());
                 let joined = reached.into_iter();
-                endpoints.extend(joined.map(|one| one.join().unwrap_or_else(|_| panicked())));
+                all.extend(joined.map(|one| one.join().unwrap_or_else(|_| panicked())));
             });
         }
-        Self { targets, endpoints }
+        let reached = all;
+        Self { targets, reached }
     }
 
     /// Why a host is away.
     pub(super) fn away(&self, host: usize) -> Option<&str> {
-        self.endpoints[host].as_ref().err().map(String::as_str)
+        self.reached[host].as_ref().err().map(String::as_str)
     }
 
-    /// Makes these tests of each pair, one after the other, all pairs at once; in the order of the pairs.
+    /// Whether a host answers and grants no leases.
+    pub(super) fn is_open(&self, host: usize) -> bool {
+        let reached = self.reached[host].as_ref();
+        reached.is_ok_and(|reached| !reached.grants_leases)
+    }
+
+    /// The hosts of these pairs that grant leases.
+    pub(super) fn leasing(&self, jobs: &[Job]) -> Vec<&Target> {
+        let hosts = jobs
+            .iter()
+            .flat_map(|(pair, _)| [pair.dialer, pair.listener]);
+        let hosts: BTreeSet<_> = hosts.collect();
+        let grants = |host: &usize| {
+            self.reached[*host]
+                .as_ref()
+                .is_ok_and(|one| one.grants_leases)
+        };
+        let granting = hosts.into_iter().filter(grants);
+        granting.map(|host| &self.targets[host]).collect()
+    }
+
+    /// Makes these tests of each pair under the leases `held`, one after the other, all pairs at once; in the order of the
+    /// pairs.
     /// The tests of several pairs begin together, `delay` from now on.
     pub(super) fn at_once(
         &self,
         jobs: &[Job],
+        held: &RoundLeases,
         delay: Duration,
         interrupt: &AtomicBool,
     ) -> Vec<Vec<Made>> {
         let begin = MonoClock.now().after(delay);
         thread::scope(|scope| {
             let started = jobs.iter().map(|(pair, specs)| {
-                let work = move || self.of_pair(*pair, specs, begin, interrupt);
+                let fences =
+                    [pair.dialer, pair.listener].map(|host| held.fence(&self.targets[host]));
+                let work = move || self.of_pair(*pair, fences, specs, begin, interrupt);
                 (
                     specs.len(),
                     thread::Builder::new().spawn_scoped(scope, work),
@@ -87,6 +123,7 @@ impl Agents {
     fn of_pair(
         &self,
         pair: MeshPair,
+        [dialer, listener]: [Result<Option<Fence>, String>; 2],
         specs: &[TestSpec],
         begin: MonoInstant,
         interrupt: &AtomicBool,
@@ -97,10 +134,18 @@ impl Agents {
                 return all(why.to_owned());
             }
         }
-        let Ok(endpoint) = &self.endpoints[pair.listener] else {
+        let Ok(Reached { endpoint, .. }) = &self.reached[pair.listener] else {
             return all("it is away".to_owned());
         };
-        let mut client = match Client::connect(&self.targets[pair.dialer]) {
+        let (fence, listener) = match (dialer, listener) {
+            (Ok(dialer), Ok(listener)) => (dialer, listener),
+            (Err(why), _) | (_, Err(why)) => return all(why),
+        };
+        let target = Target {
+            fence,
+            ..self.targets[pair.dialer].clone()
+        };
+        let mut client = match Client::connect(&target) {
             Ok(client) => client,
             Err(error) => return all(format!("{error:#}")),
         };
@@ -111,7 +156,7 @@ impl Agents {
                 return Err(String::clone(why));
             }
             let delay = begin.saturating_since(MonoClock.now());
-            let made = client.delegate(endpoint, spec, delay, &mut go_on);
+            let made = client.delegate(endpoint, listener, spec, delay, &mut go_on);
             made.map_err(|error| {
                 let why = format!("{error:#}");
                 // Neither direction is likelier than the other to pass a session that failed.
@@ -123,10 +168,14 @@ impl Agents {
     }
 }
 
-fn reach(target: &Target) -> Result<Endpoint, String> {
+fn reach(target: &Target) -> Result<Reached, String> {
     let reached = Client::connect(target).and_then(|client| {
+        let grants_leases = client.grants_leases();
         drop(client);
-        endpoint_for_others(target)
+        Ok(Reached {
+            endpoint: endpoint_for_others(target)?,
+            grants_leases,
+        })
     });
     reached.map_err(|error| format!("{error:#}"))
 }

@@ -93,7 +93,7 @@ impl Measuring<'_, '_> {
 
     /// Runs the pairs of a crowd at once; the rates of each pair that was measured.
     fn crowd(
-        &self,
+        &mut self,
         pairs: &[MeshPair],
         crowd: &Crowd,
         number: usize,
@@ -112,7 +112,7 @@ impl Measuring<'_, '_> {
         };
         let time = self.hosts.inventory.time;
         let jobs: Vec<Job> = crowd.pairs.iter().map(job).collect();
-        let made = self.agents.at_once(&jobs, DELAY, self.context.interrupt);
+        let made = self.at_once(&jobs, DELAY);
         let mut rates = Vec::new();
         for (((place, _), made), (pair, specs)) in crowd.pairs.iter().zip(made).zip(&jobs) {
             match made.into_iter().next() {

@@ -5,12 +5,16 @@
 
 mod agents;
 mod crowds;
+mod leases;
+#[cfg(test)]
+mod tests;
 
 use crate::context::Context;
 use crate::recorder::{Header, Recorder, status, this_tool};
 use crate::watch::Event;
-use agents::{Agents, Made};
+use agents::{Agents, Job, Made};
 use anyhow::Result;
+use leases::Leases;
 use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Target, TestOutcome};
@@ -76,11 +80,14 @@ pub fn mesh(context: &mut Context<'_>, hosts: &Hosts) -> Result<(Run, MeshReport
     let specs = [Direction::Forward, Direction::Reverse].map(|direction| spec(hosts, direction));
     let mut recorder = Recorder::begin(context, header(hosts, &plan, &specs[0]))?;
     let agents = Agents::reach(hosts);
+    let holder = format!("`linerate mesh` ({})", plan.title);
+    let seed = MonoClock.now().as_nanos();
     let mut measuring = Measuring {
         context,
         recorder: &mut recorder,
         hosts,
         agents: &agents,
+        leases: Leases::new(holder, seed),
         specs,
         flows: BTreeMap::new(),
         made: 0,
@@ -136,7 +143,14 @@ fn notes(hosts: &Hosts, agents: &Agents) -> Vec<String> {
         let why = agents.away(host)?;
         Some(format!("host {} is away: {why}", hosts.name(host)))
     });
-    away.collect()
+    let open = (0..hosts.inventory.hosts.len()).filter(|host| agents.is_open(*host));
+    let open = open.map(|host| {
+        format!(
+            "host {} grants no leases (its linerate is older, or it has no key): tests of others may have fallen together with these",
+            hosts.name(host)
+        )
+    });
+    away.chain(open).collect()
 }
 
 fn spec(hosts: &Hosts, direction: Direction) -> TestSpec {
@@ -192,6 +206,7 @@ struct Measuring<'a, 'c> {
     recorder: &'a mut Recorder,
     hosts: &'a Hosts,
     agents: &'a Agents,
+    leases: Leases,
     /// Forward and reverse.
     specs: [TestSpec; 2],
     flows: BTreeMap<FlowEnds, Flow>,
@@ -210,10 +225,9 @@ impl Measuring<'_, '_> {
 
     /// Tests all pairs of a round at once, both ways; `None` if the user wants to stop.
     fn round(&mut self, pairs: &[MeshPair]) -> Option<()> {
-        let interrupt = self.context.interrupt;
         let jobs = pairs.iter().map(|pair| (*pair, self.specs.to_vec()));
         let jobs: Vec<_> = jobs.collect();
-        let made = self.agents.at_once(&jobs, Duration::ZERO, interrupt);
+        let made = self.at_once(&jobs, Duration::ZERO);
         if self.context.interrupted() {
             return None;
         }
@@ -224,6 +238,19 @@ impl Measuring<'_, '_> {
             }
         }
         Some(())
+    }
+
+    /// Makes these tests of each pair, all pairs at once, while no other controller has tests made at their hosts.
+    fn at_once(&mut self, jobs: &[Job], delay: Duration) -> Vec<Vec<Made>> {
+        let (agents, interrupt) = (self.agents, self.context.interrupt);
+        let watcher = &mut *self.context.watcher;
+        let mut note = |text: &str| watcher.event(Event::Note(text));
+        let held = self
+            .leases
+            .take(&agents.leasing(jobs), interrupt, &mut note);
+        let made = agents.at_once(jobs, &held, delay, interrupt);
+        self.leases.give_back(held);
+        made
     }
 
     fn keep(&mut self, flow: FlowEnds, way: usize, made: Made) {
