@@ -112,8 +112,8 @@ mod tests {
             std::fs::write(proc.join("self/stat"), stat).unwrap();
             let root = HostFiles::new(tree.path());
             let scope = Scope {
-                interface: None,
                 root,
+                ..Scope::live(None)
             };
             facts(&scope).program_start
         };

@@ -136,7 +136,7 @@ impl Machine {
                 7 => registers[to] = compute(operation, registers[to], operand),
                 _ if operation == 0x95 => return registers[0],
                 _ if operation == 0x85 => {
-                    registers[0] = self.call(number, registers[2], registers[3])
+                    registers[0] = self.call(number, registers[2], registers[3]);
                 }
                 class => {
                     let mask = if class == 6 { 0xffff_ffff } else { u64::MAX };
