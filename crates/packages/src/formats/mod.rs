@@ -1,5 +1,6 @@
 //! The forms that a package is passed on in: each lays the same files out as its family of distributions has them.
 
+pub mod apk;
 pub mod deb;
 pub mod rpm;
 pub mod tarball;
@@ -11,7 +12,7 @@ use crate::package::Package;
 use anyhow::Result;
 
 /// Every form. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn Format] = &[&deb::Deb, &rpm::Rpm, &tarball::Tarball];
+pub static ALL: &[&dyn Format] = &[&apk::Apk, &deb::Deb, &rpm::Rpm, &tarball::Tarball];
 
 /// A form that a package is passed on in.
 pub trait Format: Sync {

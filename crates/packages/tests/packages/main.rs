@@ -4,6 +4,7 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
+mod apk;
 mod deb;
 mod rpm;
 
