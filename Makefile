@@ -40,7 +40,7 @@ dist: ## build linerate for boards, without shared libraries: target/dist/linera
 	@ci/dist $(ARCH)
 
 # Programs go in as they are in target/dist. The same commit makes the same bytes, in any folder.
-packages: ## build .deb, tarballs and container images of all architectures, and their sums, in target/packages
+packages: ## build .deb, .rpm, .apk, tarballs and container images of all architectures, and their sums, in target/packages
 	@ci/need cargo packages-boards
 	@ci/dist $(ARCH)
 	$(CARGO) run --quiet --locked -p linerate-packages -- packages target/dist target/packages

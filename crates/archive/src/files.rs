@@ -7,7 +7,7 @@ use linerate_report::Report;
 use linerate_report::document::{self, Document, DocumentFormat};
 use linerate_report::renderers::{self, Renderer, ReportFile};
 use linerate_sys::clock::wall_now;
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -122,7 +122,12 @@ fn beside(path: &Path, name: &str) -> PathBuf {
 ///
 /// If `path` is neither of these, such as a folder or a disk, or cannot be written.
 pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
-    write_whole(path, content.as_ref()).map_err(|error| {
+    stream_file(path, |file| file.write_all(content.as_ref()))
+}
+
+/// The same of what `write` makes, which need not be in memory whole.
+pub fn stream_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<()> {
+    write_whole(path, write).map_err(|error| {
         let message = format!(
             "cannot write {}: {error}; choose a place with room that this user may write to",
             path.display()
@@ -136,14 +141,14 @@ fn renderer_for(path: &Path) -> Result<&'static Renderer, Failure> {
     by_ending(path, all.map(|renderer| (renderer.ending, renderer)))
 }
 
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     match fs::metadata(path).map(|found| found.file_type()) {
         // A link that leads nowhere is no place for a new file.
         Err(error) if error.kind() != io::ErrorKind::NotFound || path.is_symlink() => Err(error),
-        Err(_) => replace(path, bytes),
-        Ok(kind) if kind.is_file() => replace(&fs::canonicalize(path)?, bytes),
+        Err(_) => replace(path, write),
+        Ok(kind) if kind.is_file() => replace(&fs::canonicalize(path)?, write),
         Ok(kind) if kind.is_fifo() || kind.is_char_device() => {
-            OpenOptions::new().write(true).open(path)?.write_all(bytes)
+            write(&mut OpenOptions::new().write(true).open(path)?)
         }
         Ok(kind) if kind.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(_) => Err(io::Error::other("it is neither a file nor a pipe")),
@@ -152,14 +157,14 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Writes beside the target, then renames: a full disk leaves the old file or none. The name beside is one that nobody has:
 /// what lies there may be somebody's, or a link that leads elsewhere.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     // As any new file has, less what the user's mask takes away.
     let mut file = tempfile::Builder::new()
         .prefix(".linerate-")
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder.unwrap_or_else(|| Path::new(".")))?;
-    file.write_all(bytes)?;
+    write(file.as_file_mut())?;
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())

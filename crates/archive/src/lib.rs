@@ -10,8 +10,8 @@ mod import;
 mod listing;
 
 pub use files::{
-    check_document, check_place, check_report, to_hgrm, write_document, write_file, write_hgrm,
-    write_report,
+    check_document, check_place, check_report, stream_file, to_hgrm, write_document, write_file,
+    write_hgrm, write_report,
 };
 pub use import::{
     ImportOutcome, import_logs, import_tables, is_run_document, read_logs, unless_interrupted,

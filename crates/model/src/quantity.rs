@@ -447,6 +447,15 @@ impl Quantity {
         }
     }
 
+    /// Whether its values are whole numbers, all of them.
+    pub fn is_whole(self) -> bool {
+        let unit = self.unit();
+        matches!(
+            unit,
+            QuantityUnit::BitRate | QuantityUnit::Bytes | QuantityUnit::Count
+        )
+    }
+
     /// The layer that it counts, where that must be said.
     pub fn layer(self) -> Option<Layer> {
         self.entry()?.layer

@@ -29,6 +29,24 @@ impl Architecture {
         }
     }
 
+    /// The name at Fedora, RHEL and openSUSE.
+    pub const fn rpm(self) -> &'static str {
+        match self {
+            Self::Armv7 => "armv7hl",
+            other => other.alpine(),
+        }
+    }
+
+    /// Alpine's name.
+    pub const fn alpine(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "aarch64",
+            Self::Armv7 => "armv7",
+            Self::Riscv64 => "riscv64",
+            Self::X86_64 => "x86_64",
+        }
+    }
+
     /// The target of Rust that `ci/dist` builds for.
     pub const fn target(self) -> &'static str {
         match self {

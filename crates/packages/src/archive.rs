@@ -23,6 +23,16 @@ pub fn tarball(source: &Source<'_>, prefix: &str, entries: &[Entry]) -> io::Resu
 
 /// The archive before it is packed.
 pub(crate) fn tar(source: &Source<'_>, prefix: &str, entries: &[Entry]) -> io::Result<Vec<u8>> {
+    tar_with(source, prefix, entries, |_| None)
+}
+
+/// The same; what `extension` says of a file, a key and its value, is in a PAX header before it.
+pub(crate) fn tar_with(
+    source: &Source<'_>,
+    prefix: &str,
+    entries: &[Entry],
+    extension: impl Fn(&Entry) -> Option<(&'static str, String)>,
+) -> io::Result<Vec<u8>> {
     let mut archive = Builder::new(Vec::new());
     let paths: Vec<String> = entries
         .iter()
@@ -34,6 +44,9 @@ pub(crate) fn tar(source: &Source<'_>, prefix: &str, entries: &[Entry]) -> io::R
         archive.append(&header, io::empty())?;
     }
     for (entry, path) in entries.iter().zip(&paths) {
+        let extension = extension(entry);
+        let extension = extension.iter();
+        archive.append_pax_extensions(extension.map(|(key, value)| (*key, value.as_bytes())))?;
         let mut header = header(source, EntryType::Regular, entry.mode);
         header.set_size(entry.bytes.len() as u64);
         name(&mut header, path)?;
@@ -63,9 +76,10 @@ fn joined(prefix: &str, path: &str) -> String {
 }
 
 /// Every folder on the way to `paths`, each after the one that it is in.
-fn folders(paths: &[String]) -> BTreeSet<String> {
+pub(crate) fn folders(paths: &[impl AsRef<str>]) -> BTreeSet<String> {
     let mut folders = BTreeSet::new();
     for path in paths {
+        let path = path.as_ref();
         for (at, _) in path.match_indices('/') {
             folders.insert(path[..at].to_owned());
         }

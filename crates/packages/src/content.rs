@@ -4,7 +4,7 @@ use crate::architecture::Architecture;
 use crate::entry::Entry;
 use crate::package::Package;
 use crate::parts::{Part, notices};
-use crate::{Source, bill, completions, deb, gzip, hex, manual};
+use crate::{Source, bill, completions, gzip, hex, manual};
 use anyhow::{Context as _, Result};
 use flate2::Compression;
 use sha2::{Digest as _, Sha256};
@@ -59,8 +59,14 @@ const fn examples(package: Package) -> &'static [File] {
     }
 }
 
-/// A text as Debian wants it compressed.
-fn packed(text: &[u8]) -> Vec<u8> {
+/// The licences of linerate itself.
+const LICENCES: &[File] = &[
+    ("LICENSE-APACHE", include_str!("../../../LICENSE-APACHE")),
+    ("LICENSE-MIT", include_str!("../../../LICENSE-MIT")),
+];
+
+/// A document as distributions want it compressed.
+pub(crate) fn packed(text: &[u8]) -> Vec<u8> {
     gzip(text, Compression::best())
 }
 
@@ -91,15 +97,6 @@ pub fn entries(
     for (name, text) in examples(package) {
         all.push(Entry::text(format!("{doc}/examples/{name}"), *text));
     }
-    let overrides = include_str!("../files/lintian-overrides");
-    let overrides = overrides
-        .lines()
-        .map(|line| match line.strip_prefix("PACKAGE:") {
-            Some(rest) => format!("{}:{rest}\n", package.name()),
-            None => format!("{line}\n"),
-        });
-    let path = format!("share/lintian/overrides/{}", package.name());
-    all.push(Entry::text(path, overrides.collect::<String>()));
     all.extend(notes(source, package, architecture, &all[0], &doc)?);
     if package == Package::Linerate {
         all.extend(guide(source, &doc)?);
@@ -133,7 +130,7 @@ fn programs(dist: &Path, package: Package, architecture: Architecture) -> Result
     Ok(all)
 }
 
-/// Licences, the bill of materials and Debian's changelog.
+/// Licences and the bill of materials.
 fn notes(
     source: &Source<'_>,
     package: Package,
@@ -148,13 +145,14 @@ fn notes(
     let compressed = [
         ("third-party.txt", notices(package, &parts).into_bytes()),
         (&format!("{}.spdx.json", package.name()), bill),
-        ("changelog", deb::changelog(source, package).into_bytes()),
     ];
     let compressed =
         compressed.map(|(name, text)| Entry::text(format!("{doc}/{name}.gz"), packed(&text)));
     let mut all = Vec::from(compressed);
-    let copyright = include_str!("../files/copyright");
-    all.push(Entry::text(format!("{doc}/copyright"), copyright));
+    for (name, text) in LICENCES {
+        let path = format!("share/licenses/{}/{name}", package.name());
+        all.push(Entry::text(path, *text));
+    }
     Ok(all)
 }
 

@@ -141,9 +141,8 @@ fn one(
 fn kept(entries: &[Entry]) -> Vec<Entry> {
     let is_kept = |path: &str| {
         let name = path.rsplit('/').next().unwrap_or_default();
-        let is_licence = name == "copyright" || name.starts_with("third-party");
-        let is_document = is_licence || name.ends_with(".spdx.json.gz");
-        path.starts_with("bin/") || (path.starts_with("share/doc/") && is_document)
+        let is_document = name.starts_with("third-party") || name.ends_with(".spdx.json.gz");
+        path.starts_with("bin/") || path.starts_with("share/licenses/") || is_document
     };
     let kept = entries.iter().filter(|entry| is_kept(&entry.path));
     kept.cloned().collect()
@@ -162,10 +161,9 @@ fn platform(architecture: Architecture) -> Value {
 }
 
 fn labels(source: &Source<'_>, package: Package) -> Value {
-    let about = package.description().lines().next().unwrap_or_default();
     json!({
         "org.opencontainers.image.title": package.name(),
-        "org.opencontainers.image.description": about.trim_start_matches("Description: "),
+        "org.opencontainers.image.description": package.summary(),
         "org.opencontainers.image.version": source.version,
         "org.opencontainers.image.created": source.time.to_string(),
         "org.opencontainers.image.licenses": "MIT OR Apache-2.0",

@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use linerate_packages::architecture::Architecture;
 use linerate_packages::entry::Entry;
 use linerate_packages::package::Package;
-use linerate_packages::{Named, Source, archive, completions, content, deb, hex, image, manual};
+use linerate_packages::{
+    Named, Source, archive, completions, content, formats, hex, image, manual,
+};
 use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::panic::resume_unwind;
@@ -114,7 +116,7 @@ fn packages(source: &Source<'_>, dist: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What each package installs on one architecture, and their tarballs and Debian packages.
+/// What each package installs on one architecture, and its forms by file name.
 fn pack(
     source: &Source<'_>,
     dist: &Path,
@@ -124,11 +126,11 @@ fn pack(
     let mut installed = [Vec::new(), Vec::new()];
     for (package, place) in Package::ALL.into_iter().zip(&mut installed) {
         let entries = content::entries(source, dist, package, architecture)?;
-        let name = archive::tarball_name(source, package, architecture);
-        let tarball = archive::tarball(source, &name, &entries)?;
-        packed.push((format!("{name}.tar.xz"), tarball));
-        let name = deb::file_name(source, package, architecture);
-        packed.push((name, deb::package(source, package, architecture, &entries)?));
+        for format in formats::ALL {
+            let name = format.file_name(source, package, architecture);
+            let made = format.package(source, package, architecture, &entries);
+            packed.push((name.clone(), made.context(name)?));
+        }
         *place = entries;
     }
     Ok((installed, packed))

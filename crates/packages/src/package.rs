@@ -69,21 +69,29 @@ impl Package {
         }
     }
 
-    /// What Debian's package is told of others; `version` is that of both.
-    pub fn relations(self, version: &str) -> String {
-        match self {
-            Self::Linerate => "Recommends: openssh-client\n\
-                 Suggests: qemu-system-arm, qemu-system-misc, e2fsprogs, kmod\n"
-                .to_owned(),
-            Self::Hub => format!("Depends: linerate (= {version})\nSuggests: postgresql\n"),
-        }
+    /// A script or another text of its, with its own names in it.
+    pub(crate) fn filled(self, text: &str) -> String {
+        text.replace("@NAME@", self.name())
+            .replace("@SERVICE@", self.service())
+            .replace("@UNITS@", self.units())
     }
 
-    /// What it is for, as package managers show it.
-    pub const fn description(self) -> &'static str {
-        match self {
+    /// What it is for, in a line.
+    pub fn summary(self) -> &'static str {
+        self.about().0
+    }
+
+    /// What it is for, in paragraphs.
+    pub fn description(self) -> &'static str {
+        self.about().1
+    }
+
+    fn about(self) -> (&'static str, &'static str) {
+        let text = match self {
             Self::Linerate => include_str!("../files/description"),
             Self::Hub => include_str!("../files/description-hub"),
-        }
+        };
+        let parts = text.trim_end().split_once("\n\n");
+        parts.expect("invariant: a line and paragraphs")
     }
 }

@@ -5,10 +5,12 @@
 )]
 
 use jiff::Timestamp;
+use linerate_packages::Source;
 use linerate_packages::architecture::Architecture;
 use linerate_packages::content::entries;
+use linerate_packages::formats::Format as _;
+use linerate_packages::formats::deb::Deb;
 use linerate_packages::package::Package;
-use linerate_packages::{Source, deb};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -44,9 +46,9 @@ fn packages(folder: &Path) {
         for package in Package::ALL {
             let dist = root.join("target/dist");
             let all = entries(&source, &dist, package, Architecture::X86_64).unwrap();
-            let made = deb::package(&source, package, Architecture::X86_64, &all).unwrap();
-            let name = deb::file_name(&source, package, Architecture::X86_64);
-            fs::write(folder.join(name), made).unwrap();
+            let made = Deb.package(&source, package, Architecture::X86_64, &all);
+            let name = Deb.file_name(&source, package, Architecture::X86_64);
+            fs::write(folder.join(name), made.unwrap()).unwrap();
         }
     }
 }

@@ -107,6 +107,24 @@ fn exports_of_every_format_to_the_screen_and_to_a_file() {
 }
 
 #[test]
+fn an_export_as_parquet_is_a_file_or_says_which_build_has_it() {
+    let place = filled();
+    let file = place.run(&["export", "last", "-o", "run.parquet"]);
+    let screen = place.run(&["export", "last", "--format", "parquet"]);
+    if cfg!(feature = "parquet") {
+        file.done();
+        let bytes = fs::read(place.file("run.parquet")).unwrap();
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+        screen.failed(2, &["-o FILE.parquet"]);
+    } else {
+        for ended in [file, screen] {
+            ended.failed(4, &["--features parquet", "export csv"]);
+        }
+        assert!(!place.file("run.parquet").exists());
+    }
+}
+
+#[test]
 fn a_verdict_is_explained_rule_by_rule() {
     let place = filled();
     let text = place.run(&["explain", "last"]).done();

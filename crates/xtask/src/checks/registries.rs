@@ -22,6 +22,7 @@ const REGISTRIES: &[(&str, &str)] = &[
     ("crates/engine/src/workloads", "mod.rs"),
     ("crates/frames/src/headers", "mod.rs"),
     ("crates/observe/src/collectors", "mod.rs"),
+    ("crates/packages/src/formats", "mod.rs"),
     ("crates/peers/src", "lib.rs"),
     ("crates/report/src/charts", "mod.rs"),
     ("crates/report/src/renderers", "mod.rs"),

@@ -4,13 +4,18 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
+mod apk;
+mod deb;
+mod rpm;
+
 use flate2::read::GzDecoder;
 use jiff::Timestamp;
 use linerate_packages::architecture::Architecture;
 use linerate_packages::content::entries;
 use linerate_packages::entry::Entry;
+use linerate_packages::formats::{self, Format};
 use linerate_packages::package::Package;
-use linerate_packages::{Source, archive, deb, hex, image};
+use linerate_packages::{Source, hex, image};
 use linerate_schema_check::{SPDX_2_3, validate_against};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -47,6 +52,23 @@ fn made_of(package: Package, architecture: Architecture) -> Vec<Entry> {
 
 fn made(architecture: Architecture) -> Vec<Entry> {
     made_of(Package::Linerate, architecture)
+}
+
+/// A package in a form, of what `make dist` leaves.
+fn packed(format: &dyn Format, package: Package, architecture: Architecture) -> Vec<u8> {
+    let all = made_of(package, architecture);
+    let made = format.package(&source(), package, architecture, &all);
+    made.unwrap()
+}
+
+/// What a program printed, both ways; it must have succeeded.
+fn said(command: &mut Command) -> String {
+    let output = command.output();
+    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(output.status.success(), "{command:?}: {text}");
+    text
 }
 
 fn unpacked(bytes: &[u8]) -> Vec<u8> {
@@ -125,7 +147,7 @@ fn the_hub_is_a_package_of_its_own() {
         "share/zsh/vendor-completions/_linerate-hub",
         "share/man/man1/linerate-hub.1.gz",
         "share/man/man1/linerate-hub-serve.1.gz",
-        "share/doc/linerate-hub/copyright",
+        "share/licenses/linerate-hub/LICENSE-MIT",
         "share/doc/linerate-hub/examples/alerts.yml",
         "share/doc/linerate-hub/examples/hub.toml",
     ] {
@@ -184,10 +206,14 @@ fn the_same_sources_and_programs_make_the_same_bytes() {
         let all = made(Architecture::Armv7);
         let image = [(Architecture::Armv7, all.clone())];
         let image = image::archive(&source, Package::Linerate, &image).unwrap();
-        let name = archive::tarball_name(&source, Package::Linerate, Architecture::Armv7);
-        let tarball = archive::tarball(&source, &name, &all).unwrap();
-        let package = deb::package(&source, Package::Linerate, Architecture::Armv7, &all);
-        [image, tarball, package.unwrap()].map(|bytes| hex(&Sha256::digest(bytes)))
+        let forms = formats::ALL.iter().map(|form| {
+            let made = form.package(&source, Package::Linerate, Architecture::Armv7, &all);
+            made.unwrap()
+        });
+        let all: Vec<_> = forms.chain([image]).collect();
+        all.iter()
+            .map(|bytes| hex(&Sha256::digest(bytes)))
+            .collect::<Vec<_>>()
     };
     assert_eq!(make(), make());
 }
@@ -222,63 +248,6 @@ fn an_image_is_what_its_digests_say_and_runs_as_nobody() {
         assert_eq!(config["rootfs"]["diff_ids"][0], sum);
         assert!(self::files(&layer).contains_key("usr/bin/linerate"));
     }
-}
-
-/// Where a package of Debian installs a file, below `/`.
-fn installed(entry: &Entry) -> String {
-    let prefix = if entry.path.starts_with("etc/") {
-        ""
-    } else {
-        "usr/"
-    };
-    format!("{prefix}{}", entry.path)
-}
-
-#[test]
-#[ignore = "needs dpkg-deb"]
-fn dpkg_reads_a_package_and_its_sums_are_right() {
-    let folder = tempfile::tempdir().unwrap();
-    let (source, all) = (source(), made(Architecture::X86_64));
-    let path = folder.path().join(deb::file_name(
-        &source,
-        Package::Linerate,
-        Architecture::X86_64,
-    ));
-    let package = deb::package(&source, Package::Linerate, Architecture::X86_64, &all);
-    fs::write(&path, package.unwrap()).unwrap();
-    let run = |words: &[&str]| {
-        let output = Command::new("dpkg-deb")
-            .args(words)
-            .arg(&path)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{words:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let info = run(&["--info"]);
-    assert!(info.contains("Architecture: amd64"), "{info}");
-    let listed = run(&["--contents"]);
-    for entry in &all {
-        assert!(
-            listed.contains(&format!(" ./{}\n", installed(entry))),
-            "{listed}"
-        );
-    }
-    assert!(listed.contains(" ./etc/linerate/serve.toml\n"), "{listed}");
-    let unpacked = folder.path().join("x");
-    let mut extract = Command::new("dpkg-deb");
-    extract.arg("--raw-extract").arg(&path).arg(&unpacked);
-    assert!(extract.status().unwrap().success());
-    for script in ["postinst", "postrm", "prerm"] {
-        let text = fs::read_to_string(unpacked.join("DEBIAN").join(script)).unwrap();
-        let is_of_units = script == "postinst" || text.contains("linerate.socket linerate.service");
-        assert!(is_of_units && !text.contains('@'), "{text}");
-    }
-    let kept = fs::read_to_string(unpacked.join("DEBIAN/conffiles")).unwrap();
-    assert_eq!(kept, "/etc/linerate/serve.toml\n");
-    let mut check = Command::new("md5sum");
-    check.args(["--check", "--quiet", "DEBIAN/md5sums"]);
-    assert!(check.current_dir(&unpacked).status().unwrap().success());
 }
 
 /// The level of exposure that `systemd-analyze security` computes of a unit's text: 0 is best, 10 worst.

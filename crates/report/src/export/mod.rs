@@ -1,10 +1,16 @@
 //! Run documents in other programs' formats.
 
+mod columns;
+#[cfg(any(feature = "parquet", test))]
+mod parquet;
+
+#[cfg(any(feature = "parquet", test))]
+pub use parquet::parquet;
+
 use crate::csv::{kebab, table, text};
-use crate::words;
+use columns::columns;
 use linerate_model::run::{Run, Trial, TrialInterval};
-use linerate_model::{BitRate, ByteCount, PacketCount, Quantile, Quantity};
-use std::borrow::Cow;
+use linerate_model::{BitRate, ByteCount, PacketCount};
 
 /// The run document, indented, with a final line feed.
 pub fn json(run: &Run) -> String {
@@ -18,17 +24,12 @@ pub fn json(run: &Run) -> String {
 ///
 /// An empty cell means that the source cannot tell.
 pub fn csv<'a>(runs: impl IntoIterator<Item = &'a Run>) -> String {
-    let quantities: Vec<Quantity> = Quantity::of_trials().collect();
-    let name = |(name, _): &TrialColumn| Cow::Borrowed(*name);
-    let headings = FIRST_COLUMNS.iter().map(name);
-    let headings = headings.chain(quantities.iter().map(|of| of.column()));
+    let columns = &columns();
     let rows = runs.into_iter().flat_map(trials).map(|(run, trial)| {
-        let cell = move |(_, cell): &TrialColumn| cell(run, trial);
-        let figures = quantities.iter().map(|of| text(of.of(trial)));
-        let first = FIRST_COLUMNS.iter().map(cell);
-        first.chain(figures).chain(LAST_COLUMNS.iter().map(cell))
+        let columns = columns.iter();
+        columns.map(move |column| column.cell.text(run, trial))
     });
-    table(headings.chain(LAST_COLUMNS.iter().map(name)), rows)
+    table(columns.iter().map(|column| &*column.name), rows)
 }
 
 /// One row per reporting interval of each trial, of the run and of its parts, as CSV.
@@ -44,40 +45,11 @@ pub fn intervals_csv(run: &Run) -> String {
     table(INTERVAL_COLUMNS.iter().map(|(name, _)| *name), rows)
 }
 
-/// A heading and how its cell is made; `None` is an empty cell.
-type TrialColumn = (&'static str, fn(&Run, &Trial) -> Option<String>);
-
 /// A heading and how the cell of a reporting interval is made; `None` is an empty cell.
 type IntervalColumn = (
     &'static str,
     fn(&Run, &Trial, &TrialInterval) -> Option<String>,
 );
-
-/// What a trial is.
-static FIRST_COLUMNS: &[TrialColumn] = &[
-    ("run", |run, _| Some(run.id.clone())),
-    ("kind", |run, _| kebab(&run.kind())),
-    ("title", |run, _| Some(words::title(run))),
-    ("trial", |_, trial| text(Some(trial.index))),
-    ("label", |_, trial| trial.label.clone()),
-    ("transport", |_, trial| kebab(&trial.transport)),
-    ("direction", |_, trial| kebab(&trial.direction)),
-    ("layer", |_, trial| kebab(&trial.layer)),
-];
-
-/// What to know of its figures.
-static LAST_COLUMNS: &[TrialColumn] = &[
-    ("delay_of", |_, trial| kebab(&trial.delay()?.of)),
-    ("delay_quantiles_ns", |_, trial| quantiles(trial)),
-    ("received_bps_low", |_, trial| {
-        text(trial.rounding(Quantity::ReceivedRate).map(|i| i.low))
-    }),
-    ("received_bps_high", |_, trial| {
-        text(trial.rounding(Quantity::ReceivedRate).map(|i| i.high))
-    }),
-    ("valid", |_, trial| text(Some(trial.valid))),
-    ("reasons", |_, trial| Some(trial.reasons.join("; "))),
-];
 
 static INTERVAL_COLUMNS: &[IntervalColumn] = &[
     ("run", |run, _, _| Some(run.id.clone())),
@@ -108,13 +80,6 @@ static INTERVAL_COLUMNS: &[IntervalColumn] = &[
     }),
 ];
 
-/// Quantiles that were asked for: `p99=12345 p99.99=23456`.
-fn quantiles(trial: &Trial) -> Option<String> {
-    let listed = trial.delay()?.quantiles.iter();
-    let each = listed.map(|one| format!("{}={}", Quantile(one.quantile_ratio), one.value_ns));
-    Some(each.collect::<Vec<_>>().join(" "))
-}
-
 /// The trials of `run` and of all its parts, each with the run it belongs to.
 fn trials(run: &Run) -> Vec<(&Run, &Trial)> {
     let own = run.trials.iter().map(|trial| (run, trial));
@@ -128,10 +93,10 @@ mod tests {
     use linerate_store::import::import;
 
     const LOG: &str = include_str!(
-        "../../store/tests/fixtures/published/hifive-unleashed/udp/board-receives/256M.client.log"
+        "../../../store/tests/fixtures/published/hifive-unleashed/udp/board-receives/256M.client.log"
     );
 
-    fn run() -> Run {
+    pub(super) fn run() -> Run {
         let files = [("256M.client.log".to_owned(), LOG.as_bytes().to_vec())];
         import(&files).unwrap().runs.remove(0)
     }
