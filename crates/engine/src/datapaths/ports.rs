@@ -59,7 +59,7 @@ const PARAMS: &[ParamDef] = param_defs! {
         "Bytes that every frame has before number and time, in place of addresses and headers (none).";
     FrameHeaders::B_TEMPLATE => "HEX",
         "As many of the server's frames, where they are others (template).";
-    "generator" => "af-xdp|af-packet|kernel|either",
+    DatapathChoice::GENERATOR => "af-xdp|af-packet|kernel|either",
         "Who makes and counts frames: this process by AF_XDP or packet sockets, or programs in the kernel; either: these if they can (af-xdp).";
     @ params::QUEUE, params::MODE, params::FRAMES
 };
@@ -354,7 +354,7 @@ impl Device {
 fn kernel_probe(setup: &PathSetup<'_>) -> Result<Probe> {
     setup.probe.ok_or_else(|| {
         let why = "it makes datagrams of linerate's own protocol, and nothing else";
-        EngineError::plan("generator", &"kernel", why)
+        EngineError::plan(DatapathChoice::GENERATOR, &"kernel", why)
     })
 }
 
@@ -366,10 +366,10 @@ fn check_mesh(
     ports: usize,
 ) -> Result<()> {
     if device.generator != By::Kernel {
-        let given = spec.datapath.params.get("generator");
+        let given = spec.datapath.params.get(DatapathChoice::GENERATOR);
         let why = "several streams arrive at each port of a mesh, which needs generator=kernel";
         let given = given.map_or("af-xdp", String::as_str);
-        return Err(EngineError::plan("generator", &given, why));
+        return Err(EngineError::plan(DatapathChoice::GENERATOR, &given, why));
     }
     if usize::from(spec.streams) != ports {
         let why = format!("each of the {ports} ports of a mesh sends one stream");
@@ -519,14 +519,14 @@ fn mesh(names: &str, params: &BTreeMap<String, String>) -> Result<Vec<Port>> {
 /// Who makes the frames, of how many flows.
 fn generator(params: &BTreeMap<String, String>) -> Result<(By, Flows)> {
     let text = |key: &str| params.get(key).map(String::as_str);
-    let by = match text("generator") {
+    let by = match text(DatapathChoice::GENERATOR) {
         None | Some("af-xdp") => By::Process,
         Some("af-packet") => By::Packets,
         Some("kernel") => By::Kernel,
         Some("either") => By::Either,
         Some(other) => {
             let why = "it takes af-xdp, af-packet, kernel or either";
-            return Err(EngineError::plan("generator", &other, why));
+            return Err(EngineError::plan(DatapathChoice::GENERATOR, &other, why));
         }
     };
     let count = text("flows").unwrap_or("1");

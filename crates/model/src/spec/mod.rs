@@ -230,6 +230,8 @@ impl DatapathChoice {
     pub const GRO: &str = "gro";
     /// Parameter of frames between two ports: a mix of frame lengths in place of one.
     pub const GENOME: &str = "genome";
+    /// Parameter of frames between ports: who makes and counts them.
+    pub const GENERATOR: &str = "generator";
     /// Parameter of frames between ports: interfaces of which each sends to all others, in place of two.
     pub const MESH: &str = "mesh";
     /// Number of those. Streams of which several arrive at a port are told apart by one byte.

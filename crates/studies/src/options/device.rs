@@ -5,7 +5,7 @@ use super::search::loss_goals;
 use super::{Group, HelpLevel, MAX_FILE_BYTES, SWITCH as ONLY, Source, Usual, flag, list, option};
 use crate::run::DeviceChoice;
 use linerate_frames::{FrameHeaders, template_param};
-use linerate_model::spec::{Direction, FrameLengths};
+use linerate_model::spec::{DatapathChoice, Direction, FrameLengths};
 use linerate_sys::bounded;
 use linerate_testbed::duts;
 use std::path::Path;
@@ -104,7 +104,7 @@ pub(super) static DEVICE: Group = Group {
             .is_beside(true)
             .page("af-xdp.md#a-device-between-two-ports")
             .sets(|d, v| {
-                d.device.param("generator", v);
+                d.device.param(DatapathChoice::GENERATOR, v);
                 Ok(())
             }),
         flag("ipv6", ONLY, "Frames of IPv6 in place of IPv4")

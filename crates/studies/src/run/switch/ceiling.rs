@@ -1,7 +1,7 @@
 //! What linerate itself sends and counts at most over a wire in the device's place.
 
 use super::plan::{FrameCell, NeighbourMode, SwitchPlan};
-use super::ports::{GENERATOR, Ports, on_device};
+use super::ports::{Ports, on_device};
 use crate::context::Context;
 use crate::run::trials;
 use crate::watch::Event;
@@ -64,7 +64,8 @@ pub(super) fn on_wire<T>(
     plan.neighbours = NeighbourMode::Static;
     on_device(&plan, &wire, |ports, _| {
         for (key, value) in &datapath.params {
-            let is_place = ports.datapath.params.contains_key(key) && key != GENERATOR;
+            let is_place =
+                ports.datapath.params.contains_key(key) && key != DatapathChoice::GENERATOR;
             if !is_place {
                 ports.datapath.params.insert(key.clone(), value.clone());
             }

@@ -8,13 +8,15 @@
 //! all that is known of a search holds here: its goals, its ledger of every frame, its verdict and its probes.
 
 mod ceiling;
+mod device;
 mod held_port;
 mod methods;
 mod plan;
 mod ports;
 
+pub use device::DeviceChoice;
 pub(crate) use methods::{ALL as METHODS, Method};
-pub use plan::{DeviceChoice, DeviceDraft, SwitchPlan};
+pub use plan::{DeviceDraft, SwitchPlan};
 
 use super::after::{After, proved};
 use super::bench::{self, Wire};

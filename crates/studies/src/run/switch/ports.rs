@@ -1,7 +1,8 @@
 //! The two ports that a device is between: opened, and left as they were.
 
+use super::device::DeviceChoice;
 use super::held_port::HeldPort;
-use super::plan::{DeviceChoice, NeighbourMode, SwitchPlan};
+use super::plan::{NeighbourMode, SwitchPlan};
 use anyhow::Result;
 use linerate_agent::{Agent, AgentPlan};
 use linerate_client::address::PeerAddress;
@@ -17,9 +18,6 @@ use linerate_peers::DescriptionRequest;
 use linerate_sys::netns::NetNamespace;
 use linerate_testbed::TestbedError;
 use linerate_testbed::duts::{self, Dut};
-
-/// The parameter of who makes frames.
-pub(super) const GENERATOR: &str = "generator";
 
 /// The two ports, with what is known of them, and the peer at the second.
 pub(super) struct Ports {
@@ -143,7 +141,9 @@ impl Ports {
     /// the kernel, a test of one flow in one direction is made by AF_XDP in its place; what is said of that.
     pub(super) fn settle_generator(&mut self, test: &TestSpec) -> Result<Option<String>> {
         let params = &mut self.datapath.params;
-        let is_kernel = params.get(GENERATOR).is_some_and(|by| by == "kernel");
+        let is_kernel = params
+            .get(DatapathChoice::GENERATOR)
+            .is_some_and(|by| by == "kernel");
         if !is_kernel {
             return Ok(None);
         }
@@ -157,7 +157,7 @@ impl Ports {
         if !is_lack || !is_one || test.direction == Direction::Duplex {
             return Err(error);
         }
-        params.insert(GENERATOR.to_owned(), "af-xdp".to_owned());
+        params.insert(DatapathChoice::GENERATOR.to_owned(), "af-xdp".to_owned());
         Ok(Some(format!(
             "frames are made and counted by AF_XDP, which is slower: {error:#}"
         )))
