@@ -28,12 +28,17 @@ fn a_stored_run_is_proved_against_the_peer_that_it_measured() {
         .run(&["udp", server.address(), "--rate", "1M", "-t", "300ms"])
         .done();
     let text = place.run_own(&["explain", "last", "--prove"]).done();
-    assert!(
-        text.contains("  answer ") || text.contains("could not be run: "),
-        "{text}"
-    );
     let kept = place.run(&["export", "last"]).document();
-    assert!(!kept["experiments"].as_array().unwrap().is_empty());
+    if kept["verdict"]["limit"] == "other-programs" {
+        // On a busy machine: what would prove it is to stop them, which is their user's to do.
+        assert!(text.contains("stop the other programs"), "{text}");
+    } else {
+        assert!(
+            text.contains("  answer ") || text.contains("could not be run: "),
+            "{text}"
+        );
+        assert!(!kept["experiments"].as_array().unwrap().is_empty());
+    }
     // What was proved is still so when it is explained again.
     let again = place.run(&["explain", "last", "--json"]).document();
     assert_eq!(again["verdict"], kept["verdict"]);

@@ -10,6 +10,8 @@ mod browser;
 #[cfg(test)]
 mod comparison;
 #[cfg(test)]
+mod devices;
+#[cfg(test)]
 mod footprint;
 #[cfg(test)]
 mod golden;

@@ -95,7 +95,7 @@ pub(super) fn outcome(rows: &[Row<'_>]) -> Option<String> {
     })
 }
 
-/// `a cache of 1010 flows [930, 1100] (direct-mapped): a frame takes 210 ns, 1.24 µs where its flow is not in it`.
+/// `a cache of 1010 flows [931, 1099] (direct-mapped): a frame takes 210 ns, 1.24 µs where its flow is not in it`.
 fn cached(cache: &FlowCache) -> String {
     let entries = |number: f64| significant(number, 3);
     let interval = cache.entries.interval.map_or_else(String::new, |interval| {
@@ -131,7 +131,7 @@ mod tests {
         };
         assert_eq!(
             cached(&cache),
-            "a cache of 1010 flows [931, 1100] (direct-mapped): a frame takes 210 ns, 1.24 µs where its flow is not in it"
+            "a cache of 1010 flows [931, 1099] (direct-mapped): a frame takes 210 ns, 1.24 µs where its flow is not in it"
         );
     }
 }
