@@ -201,6 +201,13 @@ impl Assembler {
         self.emit(0x61 | width.code(), [to, from], offset, 0);
     }
 
+    /// `start`, `end` = addresses of a frame's first byte and of that behind its last, of an XDP program whose context
+    /// `context` holds; `start` is another register.
+    pub fn frame(&mut self, context: Register, [start, end]: [Register; 2]) {
+        self.load(Width::Word, start, context, DATA);
+        self.load(Width::Word, end, context, DATA_END);
+    }
+
     /// `memory[to + offset] = number`, four bytes: a frame, a map's value, or the stack.
     pub fn store_word(&mut self, to: Register, offset: i16, number: i32) {
         self.emit(0x62, [to, 0], offset, number);
@@ -417,6 +424,10 @@ impl Assembler {
         self.code.push(u64::from_ne_bytes(bytes));
     }
 }
+
+/// Offsets in `struct xdp_md` of `linux/bpf.h`.
+const DATA: i16 = 0;
+const DATA_END: i16 = 4;
 
 const STACK: Register = 10;
 const SCRATCH: i16 = -8;

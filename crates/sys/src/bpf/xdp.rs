@@ -62,8 +62,10 @@ impl SocketMap {
 
 /// `rx_queue_index` of `struct xdp_md`.
 const RX_QUEUE: i16 = 16;
-/// `enum xdp_action`.
-const XDP_DROP: i32 = 1;
+/// `enum xdp_action` of `linux/bpf.h`: nobody gets the frame.
+pub const XDP_DROP: i32 = 1;
+/// The kernel's stack gets it.
+pub const XDP_PASS: i32 = 2;
 
 /// Interfaces by a number of the program's own.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use crate::interfaces::{index_of, netlink, within};
 use crate::{Result, TestbedError};
 use linerate_model::dut::{DutCounters, DutPlace, DutTask};
 use linerate_sys::bpf::{
-    Assembler, Condition, Counters, DeviceMap, Operation, Program, SharedValue, Width, XdpLink,
-    XdpMode, XdpProgram,
+    Assembler, Condition, Counters, DeviceMap, Operation, Program, SharedValue, Width, XDP_DROP,
+    XdpLink, XdpMode, XdpProgram,
 };
 use linerate_sys::netns::NetNamespace;
 use linerate_sys::privilege::{is_in_user_namespace, lacking_for_xdp};
@@ -220,7 +220,6 @@ fn program(
     cost: Cost,
 ) -> Program {
     const ABORT: i32 = 0;
-    const DROP: i32 = 1;
     let mut code = Assembler::default();
     let (counted, pass) = (code.label(), code.label());
     code.copy(9, 1);
@@ -242,7 +241,7 @@ fn program(
         code.jump_if(Condition::NotEqual, 7, 0, pass);
         code.set(7, 1);
         code.fetch_add(6, DROPPED, 7);
-        code.exit_with(DROP);
+        code.exit_with(XDP_DROP);
     }
     code.place(pass);
     code.set(2, 0);
@@ -271,8 +270,7 @@ fn look_up(code: &mut Assembler, flows: i32, cache: Cache) {
     ];
     let known = code.label();
     let (frame, end, hash, place) = (1, 2, 3, 4);
-    code.load(Width::Word, frame, 9, 0);
-    code.load(Width::Word, end, 9, 4);
+    code.frame(9, [frame, end]);
     code.copy(5, frame);
     code.add(5, END);
     code.jump_if_above(5, end, known);

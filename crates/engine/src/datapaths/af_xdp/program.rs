@@ -6,7 +6,7 @@
 use super::frame::Flow;
 use super::probe::ProbeMark;
 use super::route::FrameRoute;
-use linerate_sys::bpf::{Assembler, Label, Program, Register, Width};
+use linerate_sys::bpf::{Assembler, Label, Program, Register, Width, XDP_PASS};
 use std::net::IpAddr;
 
 /// Program that redirects frames with `mark`, or else those from the remote to the local end of the route's flow, to the
@@ -22,8 +22,7 @@ fn by_mark(mark: ProbeMark, usual: usize, map: i32) -> Program {
     let mut code = Assembler::default();
     let (found, pass) = (code.label(), code.label());
     code.copy(CONTEXT, 1);
-    code.load(Width::Word, FRAME, CONTEXT, DATA);
-    code.load(Width::Word, END, CONTEXT, DATA_END);
+    code.frame(CONTEXT, [FRAME, END]);
     mark.find(&mut code, [FRAME, END], usual, [found, pass]);
     code.place(found);
     code.load(Width::Word, VALUE, CONTEXT, RX_QUEUE);
@@ -37,8 +36,7 @@ fn by_addresses(flow: &Flow, map: i32) -> Program {
     let mut code = Assembler::default();
     let pass = code.label();
     code.copy(CONTEXT, 1);
-    code.load(Width::Word, FRAME, CONTEXT, DATA);
-    code.load(Width::Word, END, CONTEXT, DATA_END);
+    code.frame(CONTEXT, [FRAME, END]);
     code.copy(VALUE, FRAME);
     code.add(VALUE, i32::try_from(flow.headers()).unwrap_or(i32::MAX));
     code.jump_if_above(VALUE, END, pass);
@@ -114,10 +112,5 @@ const CONTEXT: Register = 6;
 const FRAME: Register = 7;
 const END: Register = 8;
 
-/// Offsets in `struct xdp_md` of `linux/bpf.h`.
-const DATA: i16 = 0;
-const DATA_END: i16 = 4;
+/// Offset in `struct xdp_md` of `linux/bpf.h`.
 const RX_QUEUE: i16 = 16;
-
-/// `enum xdp_action` of `linux/bpf.h`: pass to the kernel's stack.
-const XDP_PASS: i32 = 2;

@@ -11,7 +11,9 @@
 use super::code::{Code, Cores, Field, HISTOGRAM_BYTES, MAX_PLACES, STATE};
 use crate::datapaths::af_xdp::lengths::Lengths;
 use crate::datapaths::af_xdp::probe::{ProbeMark, near};
-use linerate_sys::bpf::{Assembler, Condition, Label, Operation, Program, Register, Width};
+use linerate_sys::bpf::{
+    Assembler, Condition, Label, Operation, Program, Register, Width, XDP_DROP, XDP_PASS,
+};
 use linerate_wire::header::Kind;
 
 /// Distinct counted frames.
@@ -139,14 +141,6 @@ const STACK: Register = 10;
 const KIND: i16 = -24;
 const SENT: i16 = -32;
 
-/// `enum xdp_action`.
-const XDP_DROP: i32 = 1;
-const XDP_PASS: i32 = 2;
-
-/// Offsets in `struct xdp_md`.
-const DATA: i16 = 0;
-const DATA_END: i16 = 4;
-
 /// The counting program.
 pub(super) fn program(
     mark: Mark,
@@ -183,8 +177,7 @@ pub(super) fn program(
 fn recognise(code: &mut Code, mark: Mark, lengths: &Lengths, pass: Label) {
     let map = code.map;
     let asm = &mut code.asm;
-    asm.load(Width::Word, FRAME, 1, DATA);
-    asm.load(Width::Word, END, 1, DATA_END);
+    asm.frame(1, [FRAME, END]);
     let payload = near(mark.payload_at);
     let found = asm.label();
     let whole = 5;

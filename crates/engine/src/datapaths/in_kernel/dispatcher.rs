@@ -7,7 +7,7 @@ use crate::datapaths::af_xdp::probe::{ProbeMark, near};
 use crate::datapaths::af_xdp::route::FrameRoute;
 use crate::error::Result;
 use linerate_sys::bpf::{
-    Assembler, Program, ProgramMap, Register, Width, XdpLink, XdpMode, XdpProgram,
+    Assembler, Program, ProgramMap, Register, Width, XDP_PASS, XdpLink, XdpMode, XdpProgram,
 };
 use linerate_sys::netlink::InterfaceIndex;
 use std::cell::RefCell;
@@ -73,20 +73,12 @@ const FRAME: Register = 7;
 const END: Register = 8;
 const STREAM: Register = 3;
 
-/// `enum xdp_action`.
-const XDP_PASS: i32 = 2;
-
-/// Offsets in `struct xdp_md`.
-const DATA: i16 = 0;
-const DATA_END: i16 = 4;
-
 /// Goes on with the program of the frame's stream; leaves frames of others, and of streams without one, to the kernel's stack.
 pub(super) fn program(token: u32, payload_at: usize, streams: i32) -> Program {
     let mut asm = Assembler::default();
     let (found, pass) = (asm.label(), asm.label());
     asm.copy(CONTEXT, 1);
-    asm.load(Width::Word, FRAME, CONTEXT, DATA);
-    asm.load(Width::Word, END, CONTEXT, DATA_END);
+    asm.frame(CONTEXT, [FRAME, END]);
     ProbeMark::find_any(
         token,
         None,

@@ -14,7 +14,7 @@ use linerate_model::{Clock as _, Histogram, MonoInstant};
 use linerate_peers::Part;
 use linerate_sys::affinity;
 use linerate_sys::bpf::{
-    Assembler, Attached, DeviceMap, SharedValue, XdpLink, XdpMode, XdpProgram,
+    Assembler, Attached, DeviceMap, SharedValue, XDP_PASS, XdpLink, XdpMode, XdpProgram,
 };
 use linerate_sys::clock::MonoClock;
 use linerate_sys::failure::Failure;
@@ -411,7 +411,6 @@ fn is_veth(route: &FrameRoute) -> bool {
 
 /// Attaches a program that passes every frame on.
 fn pass_all(route: &FrameRoute, mode: Option<XdpMode>) -> Result<XdpLink> {
-    const XDP_PASS: i32 = 2;
     let code = Assembler::default().finish_with(XDP_PASS);
     let program = load(&code, route).map_err(host("loading an XDP program"))?;
     let (link, _) = attach(&program, route, mode)?;

@@ -8,7 +8,9 @@
 
 use super::code::{Code, Cores, Field, HISTOGRAM_BYTES, MAX_PLACES, STACK, STATE};
 use super::flows::Flows;
-use linerate_sys::bpf::{Assembler, Condition, Label, Operation, Program, Register, Width};
+use linerate_sys::bpf::{
+    Assembler, Condition, Label, Operation, Program, Register, Width, XDP_DROP,
+};
 
 /// Number of the next frame.
 pub(super) const NEXT: Field = Field(0);
@@ -171,13 +173,6 @@ const FRAME: Register = 9;
 const NOW: Register = 8;
 const SEQUENCE: Register = 7;
 
-/// `enum xdp_action`: the frame is used again.
-const XDP_DROP: i32 = 1;
-
-/// Offsets in `struct xdp_md`.
-const DATA: i16 = 0;
-const DATA_END: i16 = 4;
-
 /// The sending program.
 pub(super) fn sender(plan: &FramePlan, map: i32, devices: i32) -> Program {
     let mut code = Code {
@@ -214,13 +209,13 @@ pub(super) fn sender(plan: &FramePlan, map: i32, devices: i32) -> Program {
     code.asm.set(1, 0);
     code.asm.redirect(devices, 1, XDP_DROP);
     code.asm.place(not_now);
+    // The frame is used again.
     code.asm.finish_with(XDP_DROP)
 }
 
 /// Finds the frame of the context in register 1.
 fn find_frame(code: &mut Code, plan: &FramePlan, not_now: Label) {
-    code.asm.load(Width::Word, FRAME, 1, DATA);
-    code.asm.load(Width::Word, 2, 1, DATA_END);
+    code.asm.frame(1, [FRAME, 2]);
     code.asm.copy(3, FRAME);
     let header = i32::try_from(linerate_wire::header::HEADER_LEN).unwrap_or(0);
     code.asm.add(3, i32::from(plan.payload_at) + header);
