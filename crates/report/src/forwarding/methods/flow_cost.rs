@@ -8,20 +8,10 @@ use crate::figures::{Unit, nanos, significant};
 use crate::table::{Cell, Table, column, words};
 use linerate_model::run::{FlowCache, FlowCost, FlowPoint};
 
-/// A number of flows, of one row.
-struct Line<'a> {
-    name: &'a str,
-    point: &'a FlowPoint,
-}
+type Line<'a> = super::Line<'a, FlowPoint>;
 
 fn lines<'a>(curves: &'a [Found<'a, FlowCost>]) -> Vec<Line<'a>> {
-    let all = curves.iter().flat_map(|curve| {
-        curve.result.points.iter().map(|point| Line {
-            name: &curve.name,
-            point,
-        })
-    });
-    all.collect()
+    super::lines(curves, |curve| &curve.points)
 }
 
 pub(super) fn sheet(rows: &[Row<'_>], unit: Unit) -> Option<Sheet> {

@@ -9,21 +9,10 @@ use crate::table::{Cell, Table, column, words};
 use linerate_model::run::{LossCurve, LossPoint};
 use linerate_model::{PacketRate, Ratio};
 
-/// One load of one row.
-struct Line<'a> {
-    name: &'a str,
-    point: &'a LossPoint,
-}
+type Line<'a> = super::Line<'a, LossPoint>;
 
 fn lines<'a>(curves: &'a [Found<'a, LossCurve>]) -> Vec<Line<'a>> {
-    let all = curves.iter().flat_map(|curve| {
-        let points = curve.result.points.iter();
-        points.map(|point| Line {
-            name: &curve.name,
-            point,
-        })
-    });
-    all.collect()
+    super::lines(curves, |curve| &curve.points)
 }
 
 /// What a sender that fell behind offered is the load, and what it did not send is no loss.

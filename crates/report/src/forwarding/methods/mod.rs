@@ -34,6 +34,23 @@ fn of<'a, T>(rows: &'a [Row<'a>], pick: fn(&MethodResult) -> Option<&T>) -> Vec<
     all.collect()
 }
 
+/// A point of what a method found, of one row.
+struct Line<'a, P> {
+    name: &'a str,
+    point: &'a P,
+}
+
+/// All points, row by row.
+fn lines<'a, T, P>(all: &'a [Found<'a, T>], points: fn(&T) -> &[P]) -> Vec<Line<'a, P>> {
+    let lines = all.iter().flat_map(|found| {
+        points(found.result).iter().map(|point| Line {
+            name: &found.name,
+            point,
+        })
+    });
+    lines.collect()
+}
+
 /// What one method found of all rows.
 macro_rules! found {
     ($rows:expr, $kind:ident) => {
