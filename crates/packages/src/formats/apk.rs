@@ -10,7 +10,7 @@
 //! - apk-v2(5), apk-package(5); abuild, which makes Alpine's own
 //! - Services: openrc-run(8), supervise-daemon(8)
 
-use super::{Format, LICENCE, MAINTAINER};
+use super::{Format, LICENCE, MAINTAINER, SITE_FUNCTIONS};
 use crate::architecture::Architecture;
 use crate::archive::{tar, tar_with};
 use crate::content::packed;
@@ -35,10 +35,7 @@ const END_OF_ARCHIVE: usize = 2 * 512;
 const MOVES: &[Move] = &[
     ("lib/systemd/", None),
     ("share/doc/linerate/examples/", None),
-    (
-        "share/zsh/vendor-completions/",
-        Some("share/zsh/site-functions/"),
-    ),
+    SITE_FUNCTIONS,
 ];
 
 /// What apk calls: before it installs, after an upgrade, before it removes.

@@ -7,7 +7,7 @@ pub mod tarball;
 
 use crate::Source;
 use crate::architecture::Architecture;
-use crate::entry::Entry;
+use crate::entry::{Entry, Move};
 use crate::package::Package;
 use anyhow::Result;
 
@@ -36,6 +36,12 @@ pub trait Format: Sync {
 
 /// Whoever builds a package answers for it; this name stands for nobody's address.
 const MAINTAINER: &str = "The linerate contributors <linerate@example.org>";
+
+/// Where all but Debian's family has completions for zsh.
+const SITE_FUNCTIONS: Move = (
+    "share/zsh/vendor-completions/",
+    Some("share/zsh/site-functions/"),
+);
 
 /// An SPDX expression.
 const LICENCE: &str = "MIT OR Apache-2.0";

@@ -7,7 +7,7 @@
 //! - rpm-payloadflags and scriptlets: <https://rpm-software-management.github.io/rpm/manual/>
 //! - Units: Fedora packaging guidelines, "Scriptlets", section "Systemd"
 
-use super::{Format, LICENCE, MAINTAINER};
+use super::{Format, LICENCE, MAINTAINER, SITE_FUNCTIONS};
 use crate::Source;
 use crate::architecture::Architecture;
 use crate::archive::folders;
@@ -25,10 +25,7 @@ const RELEASE: &str = "1";
 /// Packed as Fedora packs its own; rpm reads it since 4.14 (RHEL 8).
 const COMPRESSION: CompressionWithLevel = CompressionWithLevel::Zstd(19);
 
-const MOVES: &[Move] = &[(
-    "share/zsh/vendor-completions/",
-    Some("share/zsh/site-functions/"),
-)];
+const MOVES: &[Move] = &[SITE_FUNCTIONS];
 
 impl Format for Rpm {
     fn file_name(
