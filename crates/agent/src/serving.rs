@@ -72,7 +72,7 @@ impl AgentState<'_> {
         let datagrams = datagrams.and_then(|(socket, _)| socket.try_clone().ok());
         let mut is_cut = false;
         let mut record = Record::new(self, from, port.kind.id(), Detail::Streams);
-        let mut driver = driver.behind(Some(record.gate()));
+        let mut driver = driver.behind(record.gate());
         driver.host(data_streams, bytes)?;
         let opening = Opening {
             bytes: ByteCount::new(bytes.len() as u64),
@@ -251,7 +251,7 @@ impl AgentState<'_> {
             record.turn_away(*code, reason);
         }
         let driver = self.driver(line, kind, turn_away)?;
-        let mut driver = driver.behind(Some(record.gate()));
+        let mut driver = driver.behind(record.gate());
         if let Some(handle) = handle {
             driver.admit(handle)?;
         }

@@ -147,8 +147,8 @@ impl Driver {
 
     /// Server: sets what may refuse a test before anything is opened for it.
     #[must_use]
-    pub fn behind(mut self, gate: Option<TestGate>) -> Self {
-        self.gate = gate;
+    pub fn behind(mut self, gate: TestGate) -> Self {
+        self.gate = Some(gate);
         self
     }
 
