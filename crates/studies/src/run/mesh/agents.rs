@@ -55,8 +55,10 @@ impl Agents {
                 all.extend(joined.map(|one| one.join().unwrap_or_else(|_| panicked())));
             });
         }
-        let reached = all;
-        Self { targets, reached }
+        Self {
+            targets,
+            reached: all,
+        }
     }
 
     /// Why a host is away.
