@@ -65,8 +65,9 @@ impl Flows {
     }
 
     fn take(&mut self, now: MonoInstant, from: IpEndpoint, datagram: &[u8]) {
-        // A test whose traffic is over only repeats its end; an opening starts a new test.
-        if self.all.get(&from).is_none_or(|test| !test.flows())
+        // What a peer sends belongs to its test until that is closed: the report that answers this end's last datagrams
+        // looks like an opening.
+        if !self.all.contains_key(&from)
             && let Some(test) = Test::open(now, Transport::Udp, datagram, MAX_PAYLOAD)
         {
             self.all.insert(from, test);
@@ -125,5 +126,47 @@ impl Counts {
             self.sent += 1;
             self.sent_bytes += length as u64;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::smoltcp::wire::IpAddress;
+
+    /// A datagram of 128 bytes: number, time, upper half of the number, and these words.
+    fn datagram(number: i64, words: &[u32]) -> Vec<u8> {
+        let number = number.to_be_bytes();
+        let mut bytes = [&number[4..], &[0, 0, 0, 9, 0, 0, 0, 9], &number[..4]].concat();
+        bytes.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+        bytes.resize(128, 0);
+        bytes
+    }
+
+    #[test]
+    fn a_report_of_the_peer_does_not_end_the_test_that_it_is_of() {
+        let mut sockets = SocketSet::new(Vec::new());
+        let sizes = Sizes {
+            receive: 1,
+            send: 1,
+            datagrams: 4,
+        };
+        let mut flows = Flows::new(&mut sockets, 5001, sizes).unwrap();
+        let peer = IpEndpoint::new(IpAddress::v4(10, 0, 0, 1), 40_000);
+        let now = MonoInstant::from_nanos(1);
+        let (opening, report) = ([0, 1, 5001, 128, 1_000_000], [0x8800_0000, 0, 384, 0, 9]);
+        flows.take(now, peer, &datagram(1, &opening));
+        for number in [2, 3, 4] {
+            flows.take(now, peer, &datagram(number, &opening));
+        }
+        // The end of the stream, and at once what answers an end of this side's.
+        flows.take(now, peer, &datagram(-5, &[]));
+        flows.take(now, peer, &datagram(0, &report));
+        let test = flows.all.get_mut(&peer).unwrap();
+        assert_eq!(format!("{test:?}"), "Test(closing)");
+        let answer = test.unsaid(now).expect("the end is answered");
+        // The opening counts for iperf2.
+        let received = u32::from_be_bytes(answer[24..28].try_into().unwrap());
+        assert_eq!((received, flows.traffic.received), (512, 3), "{answer:?}");
     }
 }
