@@ -5,7 +5,7 @@
 //!
 //! A sender that comes late makes up for it only within bounds. Up to [`CATCH_UP`] late, or what [`Schedule::catching_up`]
 //! sets, it sends the missed slots, and if it is more than 200 µs late at no more than 1.25 times the
-//! intended rate. Later than that the missed slots are skipped and counted: the stall shows as
+//! intended rate, with a tolerance of [`BURST_TOLERANCE`]. Later than that the missed slots are skipped and counted: the stall shows as
 //! offered load below the intended one, not as a burst that the path under test would be blamed for.
 
 use crate::MonoInstant;
@@ -18,6 +18,12 @@ pub const CATCH_UP: Duration = Duration::from_millis(10);
 /// Maximum lateness with which missed slots are sent at once: that of a timer in normal operation (50 to 150 µs on
 /// virtual machines).
 const MAX_CAUGHT_UP_LATENESS: Duration = Duration::from_micros(200);
+
+/// How much earlier than at 1.25 times the rate a late sender may send (GCRA's tolerance): the time that the batch before took
+/// to leave is not lost to a sender that is as fast as its host.
+pub const BURST_TOLERANCE: Duration = Duration::from_nanos(TOLERANCE_NS);
+
+const TOLERANCE_NS: u64 = 50_000;
 
 /// Result of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +73,7 @@ pub struct Schedule {
     /// Fraction of a nanosecond of the next slot's time, in parts of `rate_bps`.
     parts: u64,
     skipped: u64,
+    /// When the slots served so far would be over at 1.25 times the rate.
     not_before: MonoInstant,
     catch_up: Duration,
 }
@@ -197,7 +204,8 @@ impl Schedule {
             return Due::Wait(self.next_due);
         }
         let late = now.saturating_since(self.next_due);
-        if now <= self.next_due.after(MAX_CAUGHT_UP_LATENESS) || now >= self.not_before {
+        let is_allowed = now.after(BURST_TOLERANCE) >= self.not_before;
+        if now <= self.next_due.after(MAX_CAUGHT_UP_LATENESS) || is_allowed {
             if now > self.next_due.after(self.catch_up) {
                 // All but the last one due by now.
                 self.give_up(self.slots_before(now.after(Duration::from_nanos(1))) - 1);
@@ -205,7 +213,8 @@ impl Schedule {
             let count = self.burst;
             return Due::Now { count, late };
         }
-        Due::Wait(self.not_before)
+        let until = self.not_before.as_nanos().saturating_sub(TOLERANCE_NS);
+        Due::Wait(MonoInstant::from_nanos(until))
     }
 
     /// Gives up the slots due before `end`.
@@ -233,7 +242,8 @@ impl Schedule {
         self.next += count;
         self.next_due = MonoInstant::from_nanos(self.next_due.as_nanos().saturating_add(gap));
         let least = gap.saturating_mul(4) / 5;
-        self.not_before = MonoInstant::from_nanos(now.as_nanos().saturating_add(least));
+        let from = self.not_before.max(now).as_nanos();
+        self.not_before = MonoInstant::from_nanos(from.saturating_add(least));
     }
 }
 

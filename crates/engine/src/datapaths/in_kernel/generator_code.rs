@@ -22,7 +22,7 @@ pub(super) const LEFT: Field = Field(32);
 pub(super) const RATE: Field = Field(40);
 /// Slots that may still be served.
 pub(super) const ALLOWED: Field = Field(48);
-/// Time before which a late sender sends no further frame.
+/// When the frames so far would be over at 1.25 times the rate: a late sender is ahead of that by no more than a tolerance.
 pub(super) const NOT_BEFORE: Field = Field(56);
 /// Frames given to the kernel of which it has not said yet whether the interface took them.
 pub(super) const PENDING: Field = Field(64);
@@ -325,7 +325,9 @@ fn due(code: &mut Code, at_once: i32, not_now: Label) {
     code.asm.load(Width::Word, 4, STACK, IS_READ);
     code.asm.jump_if(Condition::Equal, 4, 0, on_time);
     code.get(4, NOT_BEFORE);
-    code.asm.jump_if_register(Condition::Less, NOW, 4, not_now);
+    code.asm.copy(5, NOW);
+    code.asm.add(5, TOLERANCE_NS);
+    code.asm.jump_if_register(Condition::Less, 5, 4, not_now);
     code.asm.place(on_time);
     // Register 1: rate, 2: time of this slot.
     code.get(4, GAP);
@@ -362,6 +364,9 @@ fn due(code: &mut Code, at_once: i32, not_now: Label) {
         .jump_if_register(Condition::AtLeast, NOW, 3, not_now);
     code.asm.place(go);
 }
+
+/// [`BURST_TOLERANCE`](linerate_wire::schedule::BURST_TOLERANCE).
+const TOLERANCE_NS: i32 = 50_000;
 
 /// Four fifths of 2^32, rounded up.
 const FOUR_FIFTHS: u64 = 0xcccc_cccd;
