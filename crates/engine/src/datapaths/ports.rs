@@ -19,7 +19,7 @@ use super::af_xdp::params::{self, FrameParams};
 use super::af_xdp::path::FramePath;
 use super::af_xdp::probe::ProbeMark;
 use super::af_xdp::route::{FrameRoute, ethernet};
-use super::in_kernel::{self, Flows, MAX_FLOWS};
+use super::in_kernel::{self, Flows, LAST_FLOW, MAX_FLOWS};
 use super::packet_path::PacketPath;
 use super::{
     Availability, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup, Probe, StreamPath,
@@ -49,7 +49,8 @@ const PARAMS: &[ParamDef] = param_defs! {
         "Where the server sends its frames: a router's port (the client's interface).";
     DatapathChoice::MESH => "IF+IF+IF",
         "Three to 16 interfaces, in place of a and b: each sends to all others in turns, as a stream of its own (none).";
-    "flows" => "N", "Pseudo-random addresses and ports of so many flows, to 1000000 (1).";
+    DatapathChoice::FLOWS => "N", "Pseudo-random addresses and ports of so many flows, to 1000000 (1).";
+    DatapathChoice::FIRST_FLOW => "N", "Number of the first of them, of 2^20 that there are (0).";
     DatapathChoice::GENOME => "MIX",
         "Lengths of frames, which repeat, with FCS: `imix`, letters of RFC 6985, or `7x64+4x594+1x1518` (all have one).";
     FrameHeaders::HEADERS => "STACK",
@@ -529,14 +530,23 @@ fn generator(params: &BTreeMap<String, String>) -> Result<(By, Flows)> {
             return Err(EngineError::plan(DatapathChoice::GENERATOR, &other, why));
         }
     };
-    let count = text("flows").unwrap_or("1");
+    let count = text(DatapathChoice::FLOWS).unwrap_or("1");
     let flows = count.parse().ok().and_then(Flows::new).ok_or_else(|| {
         let why = format!("it takes 1 to {MAX_FLOWS}");
-        EngineError::plan("flows", &count, why)
+        EngineError::plan(DatapathChoice::FLOWS, &count, why)
+    })?;
+    let first = text(DatapathChoice::FIRST_FLOW).unwrap_or("0");
+    let begins = first
+        .parse()
+        .ok()
+        .and_then(|first| flows.beginning_at(first));
+    let flows = begins.ok_or_else(|| {
+        let why = format!("it takes 0 to {LAST_FLOW}");
+        EngineError::plan(DatapathChoice::FIRST_FLOW, &first, why)
     })?;
     if matches!(by, By::Process | By::Packets) && !flows.is_one() {
         let why = "several flows need generator=kernel";
-        return Err(EngineError::plan("flows", &count, why));
+        return Err(EngineError::plan(DatapathChoice::FLOWS, &count, why));
     }
     Ok((by, flows))
 }

@@ -234,7 +234,11 @@ impl DatapathChoice {
     pub const GENERATOR: &str = "generator";
     /// Parameter of frames between ports: interfaces of which each sends to all others, in place of two.
     pub const MESH: &str = "mesh";
-    /// Number of those. Streams of which several arrive at a port are told apart by one byte.
+    /// Parameter of frames between ports: how many flows, and which is the first of them.
+    pub const FLOWS: &str = "flows";
+    /// See [`FLOWS`](Self::FLOWS).
+    pub const FIRST_FLOW: &str = "first-flow";
+    /// Number of ports of a mesh. Streams of which several arrive at a port are told apart by one byte.
     pub const MESH_PORTS: RangeInclusive<usize> = 3..=16;
 
     /// Whether its senders give the kernel many datagrams at once.

@@ -60,7 +60,7 @@ pub(super) static DEVICE: Group = Group {
             .usual("1")
             .is_beside(true)
             .sets(|d, v| {
-                d.device.param("flows", v);
+                d.device.param(DatapathChoice::FLOWS, v);
                 Ok(())
             }),
         option("headers", ONLY, "STACK", "Headers between Ethernet and the frames' packet, from outside inwards: `vlan=100,pcp=5`, `qinq=100/200`, `mpls=16/17`, `gre`, `vxlan=5`")

@@ -9,9 +9,12 @@
 
 use linerate_sys::bpf::{Assembler, Operation, Register};
 
-/// Number of flows.
+/// The flows of a test: so many of all that there are, from one on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::datapaths) struct Flows(u32);
+pub(in crate::datapaths) struct Flows {
+    count: u32,
+    first: u32,
+}
 
 /// Most flows.
 pub(in crate::datapaths) const MAX_FLOWS: u32 = 1_000_000;
@@ -36,20 +39,29 @@ const SPREAD: [u64; 3] = [
 /// Bits of a flow's number: 2^20 are more than [`MAX_FLOWS`].
 const FLOW_BITS: u32 = 20;
 
+/// Number of the last flow that there is.
+pub(in crate::datapaths) const LAST_FLOW: u32 = (1 << FLOW_BITS) - 1;
+
 impl Flows {
     /// `None` for none, or more than [`MAX_FLOWS`].
     pub(in crate::datapaths) fn new(count: u32) -> Option<Self> {
-        (1..=MAX_FLOWS).contains(&count).then_some(Self(count))
+        let flows = Self { count, first: 0 };
+        (1..=MAX_FLOWS).contains(&count).then_some(flows)
+    }
+
+    /// As many from flow `first` on, modulo 2^20; `None` if there is no such flow.
+    pub(in crate::datapaths) fn beginning_at(self, first: u32) -> Option<Self> {
+        (first <= LAST_FLOW).then_some(Self { first, ..self })
     }
 
     /// Whether all frames have the same addresses and ports.
     pub(in crate::datapaths) const fn is_one(self) -> bool {
-        self.0 == 1
+        self.count == 1
     }
 
     /// Their number.
     pub(in crate::datapaths) const fn count(self) -> u32 {
-        self.0
+        self.count
     }
 
     /// What the frame of this number has; of several flows only.
@@ -57,14 +69,15 @@ impl Flows {
     pub(in crate::datapaths) fn of(self, sequence: u64) -> FlowFields {
         let drawn = sequence.wrapping_add(1).wrapping_mul(SPREAD[0]);
         let drawn = (drawn ^ (drawn >> 32)).wrapping_mul(SPREAD[1]) >> 32;
-        Self::fields((drawn * u64::from(self.0)) >> 32)
+        let flow = (drawn * u64::from(self.count)) >> 32;
+        Self::fields(flow + u64::from(self.first))
     }
 
     /// What the flow of this number has.
     #[cfg(test)]
     fn fields(flow: u64) -> FlowFields {
         // One to one: products with an odd number and shifts against itself, modulo 2^20.
-        let mask = (1 << FLOW_BITS) - 1;
+        let mask = u64::from(LAST_FLOW);
         let place = flow.wrapping_mul(SPREAD[0]) & mask;
         let place = (place ^ (place >> 11)).wrapping_mul(SPREAD[1]) & mask;
         let noise = (place + 1).wrapping_mul(SPREAD[2]) >> 32;
@@ -94,9 +107,10 @@ impl Flows {
         fold(asm, flow, 32);
         multiply(asm, flow, SPREAD[1]);
         asm.shift_right(flow, 32);
-        multiply(asm, flow, self.0.into());
+        multiply(asm, flow, self.count.into());
         asm.shift_right(flow, 32);
-        let mask = (1 << FLOW_BITS) - 1;
+        asm.add(flow, self.first.cast_signed());
+        let mask = LAST_FLOW.cast_signed();
         multiply(asm, flow, SPREAD[0]);
         asm.and(flow, mask);
         fold(asm, flow, 11);
@@ -185,6 +199,21 @@ mod tests {
             // Of 20 draws each, 2 in 10⁹ are never drawn.
             assert_eq!(seen, own);
         }
+    }
+
+    #[test]
+    fn flows_from_another_one_on_are_others() {
+        let drawn = |first| {
+            let flows = Flows::new(200).unwrap().beginning_at(first).unwrap();
+            (0..4000)
+                .map(|number| flows.of(number))
+                .collect::<BTreeSet<_>>()
+        };
+        let (begin, end) = (drawn(0), drawn(LAST_FLOW - 99));
+        assert!(drawn(200).is_disjoint(&begin));
+        // The first 100 follow the last one.
+        assert_eq!((begin.intersection(&end).count(), end.len()), (100, 200));
+        assert_eq!(Flows::new(1).unwrap().beginning_at(LAST_FLOW + 1), None);
     }
 
     #[test]

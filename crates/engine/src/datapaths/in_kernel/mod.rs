@@ -23,7 +23,7 @@ mod template;
 pub use counter::Counter;
 pub(crate) use counter::{Event, FrameCounts};
 pub use dispatcher::PortPrograms;
-pub(in crate::datapaths) use flows::{Flows, MAX_FLOWS};
+pub(in crate::datapaths) use flows::{Flows, LAST_FLOW, MAX_FLOWS};
 pub use generator::Generator;
 pub(crate) use generator::Order;
 
@@ -36,7 +36,7 @@ use crate::error::{EngineError, Result};
 use code::Cores;
 use linerate_model::PacketCount;
 use linerate_model::sample::XdpReport;
-use linerate_model::spec::Side;
+use linerate_model::spec::{DatapathChoice, Side};
 use linerate_sys::bpf::{LIVE_FRAME_BYTES, XdpMode};
 use linerate_sys::clock;
 use linerate_sys::ethtool::Ethtool;
@@ -132,7 +132,11 @@ fn check_flows(end: &End<'_>) -> Result<()> {
         return Ok(());
     }
     let why = "the template has no IP packet with UDP or TCP that linerate reads, whose addresses and ports would differ";
-    Err(EngineError::plan("flows", &end.flows.count(), why))
+    Err(EngineError::plan(
+        DatapathChoice::FLOWS,
+        &end.flows.count(),
+        why,
+    ))
 }
 
 /// What an end reports of its way past the kernel's stack.

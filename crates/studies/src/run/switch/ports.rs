@@ -153,7 +153,10 @@ impl Ports {
         };
         let is_lack =
             Failure::of(error.as_ref()).is_some_and(|failure| failure.code == ExitCode::HostLacks);
-        let is_one = params.get("flows").is_none_or(|flows| flows == "1") && test.streams == 1;
+        let is_one = params
+            .get(DatapathChoice::FLOWS)
+            .is_none_or(|flows| flows == "1")
+            && test.streams == 1;
         if !is_lack || !is_one || test.direction == Direction::Duplex {
             return Err(error);
         }

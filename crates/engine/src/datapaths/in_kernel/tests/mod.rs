@@ -7,7 +7,7 @@ mod machine;
 use super::code::Cores;
 use super::counter_code::{self as counter, Mark, Reference};
 use super::generator_code as generator;
-use super::{Flows, dispatcher, template};
+use super::{Flows, LAST_FLOW, dispatcher, template};
 use crate::datapaths::af_xdp::frame::{End, Flow, Layout, Template, payload};
 use crate::datapaths::af_xdp::lengths::Lengths;
 use crate::datapaths::af_xdp::probe::ProbeMark;
@@ -162,8 +162,10 @@ fn frames_are_whole_datagrams_with_number_and_time() {
 #[test]
 fn frames_of_a_mix_have_the_length_of_their_number() {
     let lengths = Lengths::Mix(vec![18, 18, 548, 1472, 61]);
-    for (is_ipv4, count) in [(true, 1), (false, 1), (true, 1000), (false, 1000)] {
-        let flows = Flows::new(count).unwrap();
+    let one = Flows::new(1).unwrap();
+    let many = Flows::new(1000).unwrap();
+    let last = many.beginning_at(LAST_FLOW - 500).unwrap();
+    for (is_ipv4, flows) in [(true, one), (false, one), (true, many), (false, last)] {
         let mut sender = Sender::with_lengths(is_ipv4, &lengths, flows, false);
         for number in 0..200 {
             let frame = sender.run(number * 1000 + 5).unwrap();

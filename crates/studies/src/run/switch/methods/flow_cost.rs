@@ -7,7 +7,7 @@ use linerate_analysis::flow_cache;
 use linerate_model::PacketRate;
 use linerate_model::random::Random;
 use linerate_model::run::{FlowCost, FlowPoint, MethodResult};
-use linerate_model::spec::{Pace, Stop, TestSpec};
+use linerate_model::spec::{DatapathChoice, Pace, Stop, TestSpec};
 use std::time::Duration;
 
 #[derive(Debug)]
@@ -27,8 +27,9 @@ const TIME: Duration = Duration::from_millis(300);
 /// Frames of each before it counts, so that a cache has the flows that it holds.
 const WARM_UP: Duration = Duration::from_millis(200);
 
-/// Parameter of the datapath.
-const PARAMETER: &str = "flows";
+/// How far apart the first flows of two turns are, of 2^20 flows: each turn has flows of its own, so that a collision in a
+/// cache, which some sets of flows have more of than others, is in one of them.
+const STEP: usize = (1 << 20) / TURNS;
 
 impl Method for FlowCostCurve {
     fn id(&self) -> &'static str {
@@ -67,13 +68,17 @@ impl Method for FlowCostCurve {
             ..bench.spec.clone().with_pace(Pace::At(full))
         };
         let mut seen: [Vec<f64>; FLOWS.len()] = Default::default();
-        for at in order(spec.seed) {
+        for (turn, at) in order(spec.seed) {
             if bench.is_over() {
                 break;
             }
             let mut spec = spec.clone();
             let params = &mut spec.datapath.params;
-            params.insert(PARAMETER.to_owned(), FLOWS[at].to_string());
+            let flows = [
+                (DatapathChoice::FLOWS, FLOWS[at].to_string()),
+                (DatapathChoice::FIRST_FLOW, (turn * STEP).to_string()),
+            ];
+            params.extend(flows.map(|(name, value)| (name.to_owned(), value)));
             let outcome = bench.test(&spec, &format!("{} flows", FLOWS[at]))?;
             let received = outcome.and_then(|outcome| outcome.received);
             seen[at].extend(received.map(PacketRate::pps).filter(|rate| *rate > 0.0));
@@ -92,11 +97,11 @@ impl Method for FlowCostCurve {
     }
 }
 
-/// Places in [`FLOWS`]: each of them in each turn.
-fn order(seed: u64) -> Vec<usize> {
+/// Turns and places in [`FLOWS`]: each of them in each turn.
+fn order(seed: u64) -> Vec<(usize, usize)> {
     let mut random = Random::new(seed);
-    let turn = |_| {
-        let mut places: Vec<usize> = (0..FLOWS.len()).collect();
+    let turn = |turn| {
+        let mut places: Vec<_> = (0..FLOWS.len()).map(|place| (turn, place)).collect();
         random.shuffle(&mut places);
         places
     };
