@@ -1,8 +1,10 @@
 //! Child processes: waiting for their end with a deadline, and their resource use.
 
+use crate::clock::{MonoClock, has_passed};
 use crate::wake::wait;
+use crate::{bounded, ending};
 use linerate_model::agent::ProcessUse;
-use linerate_model::{ByteCount, MonoInstant};
+use linerate_model::{ByteCount, Clock as _, MonoInstant};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{
@@ -17,7 +19,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
 use std::time::Duration;
 
 /// The program of this name: the one beside this program, else the first on `PATH`.
@@ -52,7 +55,7 @@ pub fn wait_for_end(child: &Child, deadline: MonoInstant) -> io::Result<bool> {
         if waitid(WaitId::Pid(pid), options)?.is_some() {
             return Ok(true);
         }
-        if crate::clock::has_passed(deadline) {
+        if has_passed(deadline) {
             return Ok(false);
         }
         wait([descriptor.as_fd()], Some(deadline))?;
@@ -67,6 +70,60 @@ pub fn kill_group(child: &Child) -> io::Result<()> {
 /// Sends `SIGTERM` to every process of the group that `child` leads.
 pub fn ask_group_to_end(child: &Child) -> io::Result<()> {
     Ok(kill_process_group(pid_of(child)?, Signal::TERM)?)
+}
+
+/// Between two looks at a wish to end while a command is waited for.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// A shell that runs this command line.
+pub fn shell(line: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]);
+    command
+}
+
+/// What a command prints: text of at most `most` bytes. Its standard error is that of this process. What it leaves behind is
+/// killed, and it too after `limit`, or once this process is asked to end.
+///
+/// # Errors
+///
+/// It cannot be started, fails, is killed, or prints more or no UTF-8.
+pub fn printed_by(command: &mut Command, most: u64, limit: Duration) -> io::Result<String> {
+    let deadline = MonoClock.now().after(limit);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(|error| io::Error::other(format!("it does not start: {error}")))?;
+    let pipe = child.stdout.take();
+    let reader = thread::spawn(move || {
+        let printed = pipe.map(|pipe| bounded::read_text(pipe, most));
+        printed.unwrap_or_else(|| Ok(String::new()))
+    });
+    let mut killed = None;
+    while !wait_for_end(&child, MonoClock.now().after(LOOK))? {
+        if ending::is_asked() {
+            killed = Some("it was interrupted".to_owned());
+        } else if has_passed(deadline) {
+            killed = Some(format!("it took longer than {} s", limit.as_secs()));
+        } else {
+            continue;
+        }
+        kill_group(&child)?;
+    }
+    // What it left behind may hold the pipe.
+    drop(kill_group(&child));
+    let status = child.wait()?;
+    let printed = reader.join();
+    if let Some(why) = killed {
+        return Err(io::Error::other(why));
+    }
+    let printed = printed.unwrap_or_else(|_| Err(io::Error::other("reading it panicked")))?;
+    if !status.success() {
+        return Err(io::Error::other(format!("it failed: {status}")));
+    }
+    Ok(printed)
 }
 
 /// Raises the number of files that this process may have open to what it may raise it to without privileges
@@ -329,7 +386,25 @@ fn duration(time: libc::timeval) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::MonoClock;
+
+    #[test]
+    fn what_a_command_prints_is_taken_whole_or_not_at_all() {
+        let most = Duration::from_mins(10);
+        let printed = |line: &str| printed_by(&mut shell(line), 10, most);
+        assert_eq!(printed("echo abc").unwrap(), "abc\n");
+        // What it leaves behind holds the pipe.
+        assert_eq!(printed("sleep 1000 & echo abc").unwrap(), "abc\n");
+        for (line, why) in [
+            ("echo abc; exit 3", "it failed: exit status: 3"),
+            ("yes", "it has more than 10 bytes"),
+            ("printf '\\377'", "valid UTF-8"),
+        ] {
+            let error = printed(line).unwrap_err().to_string();
+            assert!(error.contains(why), "{line}: {error}");
+        }
+        let late = printed_by(&mut shell("sleep 1000"), 10, Duration::ZERO).unwrap_err();
+        assert_eq!(late.to_string(), "it took longer than 0 s");
+    }
 
     #[test]
     fn this_process_has_files_and_memory() {
@@ -375,7 +450,7 @@ mod tests {
     #[test]
     fn a_program_dies_with_the_thread_that_started_it() {
         use std::io::Read;
-        let child = std::thread::spawn(|| {
+        let child = thread::spawn(|| {
             let mut command = Command::new("sleep");
             die_with_parent(command.arg("1000").stdout(Stdio::piped()));
             command.spawn().unwrap()

@@ -18,9 +18,8 @@ use linerate_studies::run::{Hosts, mesh};
 use linerate_sys::bounded;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::ending;
-use std::io::Read as _;
+use linerate_sys::process::{printed_by, shell};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -34,6 +33,8 @@ const EXAMPLES: &str = "Examples:
 
 /// Longest inventory that is read: 10 000 hosts take 1 MB.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
+/// What a command may take that prints one.
+const COMMAND_TIME: Duration = Duration::from_mins(1);
 
 /// Arguments of `mesh`.
 #[derive(Debug, Clone, Args)]
@@ -237,34 +238,10 @@ fn read(path: &Path) -> Result<String, Failure> {
     bounded::read_text_file(path, MAX_BYTES).map_err(|error| fail(error.to_string()))
 }
 
-/// What a shell command prints; its standard error is the user's to see.
+/// What the command of `--inventory-command` prints.
 fn printed(command: &str) -> Result<String, Failure> {
-    let fail = |why: String| {
-        let message = format!("--inventory-command '{command}': {why}");
+    printed_by(&mut shell(command), MAX_BYTES, COMMAND_TIME).map_err(|error| {
+        let message = format!("--inventory-command '{command}': {error}");
         Failure::new(ExitCode::Plan, message)
-    };
-    let mut child = Command::new("sh")
-        .args(["-c", command])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| fail(format!("sh does not start: {error}")))?;
-    let mut bytes = Vec::new();
-    let read = child
-        .stdout
-        .take()
-        .map(|out| out.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-    let ended = child.wait();
-    if let Some(Err(error)) = read {
-        return Err(fail(error.to_string()));
-    }
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(fail(format!("it printed more than {MAX_BYTES} bytes")));
-    }
-    match ended {
-        Ok(status) if status.success() => {}
-        Ok(status) => return Err(fail(format!("it failed: {status}"))),
-        Err(error) => return Err(fail(error.to_string())),
-    }
-    String::from_utf8(bytes).map_err(|_| fail("what it printed is not UTF-8".to_owned()))
+    })
 }
