@@ -1,9 +1,11 @@
 //! What the hub is to do: options, and a TOML file with the same names.
 
+use crate::environment;
+use crate::source::{InventorySource, MAX_BYTES, PlannedInventory};
 use anyhow::Result;
 use clap::Args;
+use linerate_mesh::Inventory;
 use linerate_mesh::schedule::Schedule;
-use linerate_mesh::{Inventory, plan};
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::text::line_at;
@@ -12,20 +14,15 @@ use linerate_sys::bounded;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use std::collections::BTreeMap;
-use std::env;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::time::Duration;
 
-/// Where a URL with a password can stand, in place of a command line that every user of the host can read.
-pub(crate) const DATABASE_VARIABLE: &str = "LINERATE_HUB_DATABASE";
 /// Rounds of a schedule that has no period of its own.
 const USUAL_PERIOD: Duration = Duration::from_hours(1);
 /// Free space below which no round is begun: a document of a mesh of 100 hosts takes some 50 MB.
 const USUAL_RESERVE: ByteCount = ByteCount::new(64 << 20);
-/// What a round may take beyond its plan before it is ended: slow pairs are tested again, hosts that are away time out.
-const SLACK: Duration = Duration::from_mins(2);
 
 /// Where database and archive are.
 #[derive(Debug, Clone, Default, Args)]
@@ -81,9 +78,6 @@ pub(crate) struct HubArgs {
     program: Option<PathBuf>,
 }
 
-/// Most bytes of a configuration or an inventory: ten thousand hosts have one of 2 MB.
-const MAX_BYTES: u64 = 16 << 20;
-
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct File {
@@ -104,13 +98,38 @@ struct File {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ScheduleTable {
-    inventory: PathBuf,
+    inventory: Option<PathBuf>,
+    inventory_command: Option<String>,
+    key: Option<PathBuf>,
     #[serde(default, deserialize_with = "time")]
     every: Option<Duration>,
     #[serde(default, deserialize_with = "time")]
     jitter: Option<Duration>,
     #[serde(default, deserialize_with = "time")]
     max_duration: Option<Duration>,
+}
+
+impl ScheduleTable {
+    /// Where its hosts are told; paths are relative to `folder`, where a command is run.
+    fn source(&self, name: &str, folder: &Path) -> Result<InventorySource, Failure> {
+        match (&self.inventory, &self.inventory_command) {
+            (Some(path), None) => Ok(InventorySource::File(folder.join(path))),
+            (None, Some(command)) => Ok(InventorySource::Command {
+                text: command.clone(),
+                folder: if folder.as_os_str().is_empty() {
+                    PathBuf::from(".")
+                } else {
+                    folder.to_owned()
+                },
+            }),
+            _ => {
+                let message = format!(
+                    "[schedules.{name}]: give inventory, a file, or inventory-command, which prints one"
+                );
+                Err(Failure::new(ExitCode::Plan, message))
+            }
+        }
+    }
 }
 
 fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
@@ -177,44 +196,28 @@ pub(crate) struct HubPlan {
 #[derive(Debug)]
 pub(crate) struct MeshSchedule {
     pub(crate) name: String,
-    /// The file, which every round reads anew.
-    pub(crate) path: PathBuf,
+    pub(crate) source: InventorySource,
     /// What it said when it was read last.
     pub(crate) inventory: Inventory,
     /// Rounds from the Unix epoch on: every hub gets the same ones, whatever its inventory becomes.
     pub(crate) schedule: Schedule,
     pub(crate) max_duration: Duration,
+    /// The file of the key to show the hosts' agents, in place of the inventory's.
+    pub(crate) key: Option<PathBuf>,
     /// The longest round follows from the inventory.
     is_duration_planned: bool,
 }
 
 impl MeshSchedule {
-    /// Reads the inventory anew; whether it changed.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be read or planned: what it said before stays.
-    pub(crate) fn renew(&mut self) -> Result<bool, Failure> {
-        let (inventory, longest) = inventory(&self.path)?;
+    /// From now on its hosts are those of this inventory; whether it differs from the one before.
+    pub(crate) fn take(&mut self, planned: PlannedInventory) -> bool {
         if self.is_duration_planned {
-            self.max_duration = longest;
+            self.max_duration = planned.longest;
         }
-        let is_changed = self.inventory != inventory;
-        self.inventory = inventory;
-        Ok(is_changed)
+        let is_changed = self.inventory != planned.inventory;
+        self.inventory = planned.inventory;
+        is_changed
     }
-}
-
-/// The inventory in a file, and the longest that a round of it may take.
-fn inventory(path: &Path) -> Result<(Inventory, Duration), Failure> {
-    let text = bounded::read_text_file(path, MAX_BYTES).map_err(|error| {
-        let message = format!("cannot read the inventory {}: {error}", path.display());
-        Failure::new(ExitCode::Plan, message)
-    })?;
-    let inventory = Inventory::from_toml(&path.display().to_string(), &text)?;
-    let plan = plan(&inventory)?;
-    let search = plan.search.map_or(Duration::ZERO, |search| search.time);
-    Ok((inventory, (plan.time + search).mul_f64(1.25) + SLACK))
 }
 
 impl PlaceArgs {
@@ -240,12 +243,7 @@ impl PlaceArgs {
     }
 
     fn with(&self, file: &File) -> HubStorage {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the environment is read by the command line"
-        )]
-        let variable = env::var(DATABASE_VARIABLE).ok();
-        let url = self.database.clone().or(variable);
+        let url = self.database.clone().or_else(environment::database_url);
         let authorities = self.database_ca.clone();
         let authorities = authorities.or_else(|| file.database_ca.clone());
         HubStorage {
@@ -284,7 +282,9 @@ impl HubArgs {
                 jitter: table.jitter,
                 max_duration: table.max_duration,
             };
-            schedules.push(times.schedule(name, &folder.join(&table.inventory))?);
+            let mut schedule = times.schedule(name, table.source(name, &folder)?)?;
+            schedule.key = table.key.as_ref().map(|key| folder.join(key));
+            schedules.push(schedule);
         }
         let times = Times {
             every: self.every,
@@ -293,7 +293,7 @@ impl HubArgs {
         };
         for path in &self.inventories {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            let schedule = times.schedule(&name, path)?;
+            let schedule = times.schedule(&name, InventorySource::File(path.clone()))?;
             if schedules.iter().any(|other| other.name == schedule.name) {
                 let message = format!(
                     "two schedules are called {name}: rename an inventory's file, or name them under [schedules] of --config"
@@ -357,12 +357,13 @@ struct Times {
 }
 
 impl Times {
-    fn schedule(&self, name: &str, path: &Path) -> Result<MeshSchedule, Failure> {
+    fn schedule(&self, name: &str, source: InventorySource) -> Result<MeshSchedule, Failure> {
         check_name("schedule", name)?;
-        let (inventory, longest) = inventory(path)?;
+        let PlannedInventory { inventory, longest } = source.read()?;
         Ok(MeshSchedule {
             name: name.to_owned(),
-            path: path.to_owned(),
+            source,
+            key: None,
             schedule: Schedule::new(
                 self.every.unwrap_or(USUAL_PERIOD),
                 self.jitter,
@@ -427,6 +428,39 @@ mod tests {
     }
 
     #[test]
+    fn a_command_prints_the_hosts_in_the_folder_of_the_configuration() {
+        let folder = tempfile::tempdir().unwrap();
+        let hosts = |names: &[&str]| {
+            let vars = names
+                .iter()
+                .map(|name| format!("\"{name}\": {{\"linerate_address\": \"{name}\"}}"));
+            let vars: Vec<_> = vars.collect();
+            let text = format!("{{\"_meta\": {{\"hostvars\": {{{}}}}}}}", vars.join(", "));
+            fs::write(folder.path().join("hosts.json"), text).unwrap();
+        };
+        hosts(&["a", "b"]);
+        let text =
+            "[schedules.cloud]\ninventory-command = \"cat hosts.json\"\nkey = \"mesh.key\"\n";
+        let mut plan = args(folder.path(), &format!("{PLACES}{text}"))
+            .plan()
+            .unwrap();
+        let cloud = &mut plan.schedules[0];
+        assert_eq!(cloud.inventory.hosts.len(), 2);
+        assert_eq!(cloud.key.as_deref(), Some(&*folder.path().join("mesh.key")));
+        let before = cloud.max_duration;
+        assert!(!cloud.take(cloud.source.read().unwrap()));
+        hosts(&["a", "b", "c", "d"]);
+        assert!(cloud.take(cloud.source.read().unwrap()));
+        assert_eq!(cloud.inventory.hosts.len(), 4);
+        assert!(cloud.max_duration > before);
+        let mut command = std::process::Command::new("linerate");
+        cloud.source.give_to(&mut command);
+        let words: Vec<_> = command.get_args().collect();
+        assert_eq!(words, ["--inventory-command", "cat hosts.json"]);
+        assert_eq!(command.get_current_dir(), Some(folder.path()));
+    }
+
+    #[test]
     fn examples_are_read() {
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
         let root = own.ancestors().nth(2).unwrap();
@@ -482,6 +516,21 @@ mod tests {
                 format!("{PLACES}[schedules.x]\ninventory = \"none.toml\"\n"),
                 ExitCode::Plan,
                 "none.toml",
+            ),
+            (
+                format!("{PLACES}[schedules.x]\nevery = \"1h\"\n"),
+                ExitCode::Plan,
+                "inventory-command",
+            ),
+            (
+                format!("{PLACES}{lab}inventory-command = \"cat hosts.json\"\n"),
+                ExitCode::Plan,
+                "[schedules.lab]",
+            ),
+            (
+                format!("{PLACES}[schedules.x]\ninventory-command = \"exit 9\"\n"),
+                ExitCode::Plan,
+                "exit status: 9",
             ),
         ] {
             let error = args(folder.path(), &text).plan().unwrap_err();

@@ -14,11 +14,13 @@
 mod archive;
 mod configuration;
 mod database;
+mod environment;
 mod gauges;
 mod log;
 mod rebuild;
 mod records;
 mod serve;
+mod source;
 mod status;
 mod worker;
 

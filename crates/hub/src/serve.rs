@@ -10,7 +10,7 @@ use crate::database::{Claim, Database, Declared, Due, LEASE_MARGIN};
 use crate::gauges::Gauges;
 use crate::log::{round_name, say};
 use crate::worker::{self, Job, RoundEnd};
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::text::spoken_time;
 use linerate_model::{Clock as _, MonoInstant};
@@ -187,8 +187,10 @@ impl Hub<'_> {
         let (mut is_changed, mut failed) = (false, None);
         let is_due = |one: &&mut MeshSchedule| due.iter().any(|due| due.schedule == one.name);
         for schedule in self.schedules.iter_mut().filter(is_due) {
-            match schedule.renew() {
-                Ok(changed) => is_changed |= changed,
+            let source = schedule.source.clone();
+            let read = spawn_blocking(move || source.read()).await;
+            match read.context("reading an inventory")? {
+                Ok(planned) => is_changed |= schedule.take(planned),
                 Err(error) => failed = Some(error),
             }
         }
@@ -499,7 +501,8 @@ impl Hub<'_> {
         };
         let job = Job {
             program: self.plan.program.clone(),
-            inventory: schedule.path.clone(),
+            source: schedule.source.clone(),
+            key: schedule.key.clone(),
             spool: spooled.path.clone(),
             max_duration: schedule.max_duration,
         };

@@ -4,8 +4,9 @@
 //! lease whatever becomes of the hub. `--max-duration` holds when the hub is suspended; its closed output ends it within two
 //! seconds when the hub is killed; the group is killed when it does not end by itself.
 
-use crate::configuration::DATABASE_VARIABLE;
 use crate::database::LEASE_MARGIN;
+use crate::environment::keep_from;
+use crate::source::InventorySource;
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
 use linerate_model::exit::ExitCode;
@@ -13,7 +14,7 @@ use linerate_sys::clock::MonoClock;
 use linerate_sys::{ending, process};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{self, Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -27,7 +28,8 @@ const MAX_SAID_BYTES: usize = 4096;
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) program: PathBuf,
-    pub(crate) inventory: PathBuf,
+    pub(crate) source: InventorySource,
+    pub(crate) key: Option<PathBuf>,
     /// The store that it writes into.
     pub(crate) spool: PathBuf,
     pub(crate) max_duration: Duration,
@@ -54,12 +56,21 @@ pub(crate) fn run(job: &Job) -> RoundEnd {
 
 fn started(job: &Job) -> Result<Child> {
     let limit = format!("{}ms", job.max_duration.as_millis());
-    Command::new(&job.program)
-        .arg("mesh")
-        .arg(&job.inventory)
+    // A command for the inventory has a working folder of its own.
+    let absolute = |path: &Path| path::absolute(path);
+    let mut command = match job.program.parent() {
+        // A name alone is looked for on PATH.
+        Some(folder) if folder.as_os_str().is_empty() => Command::new(&job.program),
+        _ => Command::new(absolute(&job.program)?),
+    };
+    command.arg("mesh");
+    job.source.give_to(&mut command);
+    if let Some(key) = &job.key {
+        command.arg("--key").arg(absolute(key)?);
+    }
+    keep_from(&mut command)
         .args(["--quiet", "--max-duration", &limit, "--store"])
-        .arg(&job.spool)
-        .env_remove(DATABASE_VARIABLE)
+        .arg(absolute(&job.spool)?)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -128,6 +128,36 @@ fn hosts_that_an_inventory_gains_are_known_before_its_next_round() {
 
 #[test]
 #[ignore = "needs the package postgresql-15"]
+fn hosts_that_a_command_prints_are_those_of_the_next_round() {
+    let (bench, postgres) = (Bench::new(), Postgres::start());
+    let print = |names: &str| {
+        let hosts = names.split(' ');
+        let hosts = hosts.map(|name| format!("\"{name}\": {{\"linerate_address\": \"{name}\"}}"));
+        let hosts: Vec<_> = hosts.collect();
+        let list = format!("{{\"_meta\": {{\"hostvars\": {{{}}}}}}}", hosts.join(", "));
+        fs::write(bench.file("hosts.new"), list).unwrap();
+        fs::rename(bench.file("hosts.new"), bench.file("hosts.json")).unwrap();
+    };
+    print("c d");
+    let cloud = "[schedules.cloud]\ninventory-command = \"cat hosts.json\"\nevery = \"1s\"\njitter = \"0s\"\n";
+    fs::write(bench.file("hub.toml"), cloud).unwrap();
+    let config = bench.file("hub.toml");
+    let hub = serving(&bench, &postgres, &["--config", config.to_str().unwrap()]);
+    let hosts = || postgres.try_sql("SELECT string_agg(name, ' ' ORDER BY name) FROM hosts");
+    await_that("the first hosts", || hosts() == Ok("a b c d".to_owned()));
+    print("c d e");
+    await_that("the new host", || hosts() == Ok("a b c d e".to_owned()));
+    fs::remove_file(bench.file("hosts.json")).unwrap();
+    await_that("a word on it", || {
+        hub.said()
+            .contains("inventory-command 'cat hosts.json': it failed")
+    });
+    assert_eq!(hosts(), Ok("a b c d e".to_owned()));
+    assert_eq!(hub.stop(), Some(0));
+}
+
+#[test]
+#[ignore = "needs the package postgresql-15"]
 fn programs_that_start_at_once_make_one_schema() {
     let postgres = Postgres::start();
     for _ in 0..5 {
