@@ -125,7 +125,6 @@ impl MeshArgs {
             }
             match self
                 .wanted(output)
-                .map_err(Error::from)
                 .and_then(|inventory| self.round(output, inventory))
             {
                 Ok(RoundEnd::Interrupted) => return Ok(ExitCode::Other),
@@ -150,7 +149,7 @@ impl MeshArgs {
     }
 
     /// The inventory with what the command line changes of it.
-    fn wanted(&self, output: &OutputArgs) -> Result<Inventory, Failure> {
+    fn wanted(&self, output: &OutputArgs) -> Result<Inventory> {
         let mut inventory = self.inventory()?;
         inventory.time = self.time.unwrap_or(inventory.time);
         inventory.repetitions = self.repetitions.unwrap_or(inventory.repetitions);
@@ -193,12 +192,14 @@ impl MeshArgs {
         self.key.clone().or(named)
     }
 
-    fn inventory(&self) -> Result<Inventory, Failure> {
-        match (&self.inventory, &self.inventory_command) {
-            (Some(path), _) => Inventory::from_toml(&path.display().to_string(), &read(path)?),
-            (None, Some(command)) => linerate_mesh::from_ansible(command, &printed(command)?),
-            (None, None) => Err(Failure::new(ExitCode::Usage, "give an inventory")),
-        }
+    fn inventory(&self) -> Result<Inventory> {
+        Ok(match (&self.inventory, &self.inventory_command) {
+            (Some(path), _) => Inventory::from_toml(&path.display().to_string(), &read(path)?)?,
+            (None, Some(command)) => linerate_mesh::from_ansible(command, &printed(command)?)?,
+            (None, None) => {
+                return Err(Failure::new(ExitCode::Usage, "give an inventory").into());
+            }
+        })
     }
 }
 
@@ -239,9 +240,18 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 /// What the command of `--inventory-command` prints.
-fn printed(command: &str) -> Result<String, Failure> {
-    printed_by(&mut shell(command), MAX_BYTES, COMMAND_TIME).map_err(|error| {
+fn printed(command: &str) -> Result<String> {
+    // A wish to end kills the command too.
+    interrupt_flag()?;
+    let printed = printed_by(&mut shell(command), MAX_BYTES, COMMAND_TIME);
+    ending::work_is_over();
+    printed.map_err(|error| {
         let message = format!("--inventory-command '{command}': {error}");
-        Failure::new(ExitCode::Plan, message)
+        let code = if ending::is_asked() {
+            ExitCode::Other
+        } else {
+            ExitCode::Plan
+        };
+        Failure::new(code, message).into()
     })
 }

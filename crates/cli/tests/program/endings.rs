@@ -11,10 +11,11 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use std::fs::{File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -501,4 +502,26 @@ fn nohup_is_obeyed() {
     left.leave(Leaving::Signal(Signal::HUP));
     left.child.wait().unwrap();
     assert_eq!(place.listed()[0]["status"], "complete");
+}
+
+#[test]
+fn what_prints_an_inventory_ends_with_who_asked_for_it() {
+    let place = Place::new();
+    let own = place.file("own");
+    let text = format!("echo $$ > '{}'; exec sleep 1000", own.display());
+    let args = ["mesh", "--inventory-command", &text, "--dry-run"];
+    let mesh = Running::start(&mut place.command(&args));
+    let deadline = MonoClock.now().after(STUCK);
+    let number = loop {
+        let number = fs::read_to_string(&own).unwrap_or_default();
+        if number.ends_with('\n') {
+            break number;
+        }
+        assert!(MonoClock.now() < deadline, "it never ran");
+        sleep_until(MonoClock.now().after(LOOK_INTERVAL));
+    };
+    mesh.signal(Signal::INT);
+    mesh.end().failed(1, &["it was interrupted"]);
+    let left = Path::new("/proc").join(number.trim());
+    assert!(!left.exists(), "{number}");
 }
