@@ -1,5 +1,6 @@
 //! A device under test that linerate started: which it is, what it counted, where it dropped, what its work costs.
 
+use crate::histogram::Histogram;
 use crate::spec::{DatapathChoice, parse_choice, write_choice};
 use crate::units::{PacketCount, UnitError};
 use schemars::JsonSchema;
@@ -106,6 +107,26 @@ pub struct DutCounters {
     /// What else it counted, by its own names: packets that a rule let pass, hits of a cache.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, u64>,
+    /// How long each packet that it sent was in each stage, by the device's own clock; only of linerate's P4 switch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stages: BTreeMap<DutStage, Histogram>,
+}
+
+crate::named_enum! {
+    /// A stage of a P4 switch, in the order in which packets pass them. A packet that passes one again, since it was
+    /// resubmitted or recirculated, counts once, with all its times there.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum DutStage {
+        /// From when the program gets it from a port, parser included.
+        Ingress = "ingress",
+        /// Until egress begins (`enq_timestamp`, `deq_timedelta`).
+        Queue = "queue",
+        /// Until a port has it, deparser included.
+        Egress = "egress",
+    }
 }
 
 /// Frames that passed a port of a device under test.
@@ -192,6 +213,18 @@ impl DutCounters {
             let old = before.counters.get(name).copied().unwrap_or(0);
             *count = growth(name, PacketCount::new(old), PacketCount::new(*count))?.get();
         }
+        for (stage, times) in &mut grown.stages {
+            if let Some(old) = before.stages.get(stage) {
+                *times = times.since(old).ok_or_else(|| {
+                    let packets = |times: &Histogram| PacketCount::new(times.len());
+                    CounterReset {
+                        counter: format!("times in {stage}"),
+                        before: packets(old),
+                        after: packets(times),
+                    }
+                })?;
+            }
+        }
         grown.drops.retain(|drop| drop.packets.get() > 0);
         Ok(grown)
     }
@@ -218,6 +251,9 @@ impl DutCounters {
         }
         for (name, count) in later.counters {
             *self.counters.entry(name).or_default() += count;
+        }
+        for (stage, times) in later.stages {
+            self.stages.entry(stage).or_default().merge(&times);
         }
         self
     }
@@ -302,7 +338,15 @@ mod tests {
             ports: vec![port],
             drops: drops.collect(),
             counters: BTreeMap::from([("hits".to_owned(), received)]),
+            stages: BTreeMap::from([(DutStage::Queue, times(received))]),
         }
+    }
+
+    /// Of so many packets.
+    fn times(packets: u64) -> Histogram {
+        let mut times = Histogram::new();
+        times.record_n(700, packets);
+        times
     }
 
     #[test]
@@ -316,6 +360,7 @@ mod tests {
         assert_eq!(grown.dropped_at(DutPlace::Queue), PacketCount::new(0));
         assert_eq!(grown.drops.len(), 1);
         assert_eq!(grown.counters["hits"], 250);
+        assert_eq!(grown.stages[&DutStage::Queue], times(250));
     }
 
     #[test]
@@ -328,6 +373,7 @@ mod tests {
         assert_eq!(both.dropped_at(DutPlace::Queue), PacketCount::new(7));
         assert_eq!(both.dropped(), PacketCount::new(16));
         assert_eq!(both.counters["hits"], 150);
+        assert_eq!(both.stages[&DutStage::Queue], times(150));
         assert_eq!(both.since(&first), Ok(second.clone()));
         assert_eq!(DutCounters::default().plus(second.clone()), second);
     }

@@ -72,6 +72,8 @@ impl PartialEq for Histogram {
     }
 }
 
+impl Eq for Histogram {}
+
 impl Histogram {
     /// An empty histogram of 16 KiB. Recording allocates when a value is the first of its power of two or above it:
     /// some twenty times in the life of a histogram, up to 270 KiB, which a server has for none of its idle streams.
@@ -122,6 +124,22 @@ impl Histogram {
     pub fn merge(&mut self, other: &Self) {
         let own = self.dense();
         other.recorded().for_each(|one| add(own, one));
+    }
+
+    /// What was counted since `before`, an earlier state of it; `None` if that is none: it counted what this one did not.
+    pub fn since(&self, before: &Self) -> Option<Self> {
+        let mut old = before.recorded().peekable();
+        let mut grown = Vec::new();
+        for bucket in self.recorded() {
+            let same = old.next_if(|old| old.highest == bucket.highest);
+            let count = bucket.count.checked_sub(same.map_or(0, |old| old.count))?;
+            if count > 0 {
+                grown.push(Bucket { count, ..bucket });
+            }
+        }
+        old.next()
+            .is_none()
+            .then(|| Self(Counts::Sparse(grown.into())))
     }
 
     /// Number of values counted.
@@ -282,6 +300,24 @@ mod tests {
         let back = Histogram::from_base64(&histogram.to_base64()).unwrap();
         assert_eq!(back, histogram);
         assert_eq!(back.len(), 4);
+    }
+
+    #[test]
+    fn what_was_counted_before_is_left_out() {
+        let counted = |all: &[u64]| {
+            let mut histogram = Histogram::new();
+            all.iter().for_each(|nanos| histogram.record(*nanos));
+            histogram
+        };
+        let before = counted(&[5, 5, 70_000]);
+        let mut after = Histogram::from_base64(&before.to_base64()).unwrap();
+        let grown = counted(&[5, 900, 70_000, 1 << 40]);
+        after.merge(&grown);
+        assert_eq!(after.since(&before), Some(grown));
+        assert_eq!(after.since(&after), Some(Histogram::new()));
+        assert_eq!(before.since(&after), None);
+        after.record(6);
+        assert_eq!(Histogram::new().since(&after), None);
     }
 
     #[test]

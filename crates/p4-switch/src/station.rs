@@ -5,7 +5,7 @@ use crate::counts::{StationCounts, add_drops, add_port};
 use crate::ports::{OpenPort, PortError};
 use linerate_model::dut::DutCounters;
 use linerate_model::{Clock as _, MonoInstant};
-use linerate_p4::{DROP_PORT, Job, Plane, Switch};
+use linerate_p4::{DROP_PORT, Job, Plane, Switch, Time};
 use linerate_sys::clock::{MonoClock, has_passed};
 use linerate_sys::wake::{Waker, wait_for_any};
 use std::io;
@@ -137,10 +137,11 @@ impl Station {
             job(&mut self.plane, nanoseconds(self.started));
         }
         self.connect();
+        let mut time = Elapsed::since(self.started);
         while let Some((port, packet)) = self.plane.next_injected()
             && let Some(switch) = &mut self.plane.switch
         {
-            switch.receive(port, &packet, nanoseconds(self.started), &mut ());
+            switch.receive(port, &packet, &mut time, &mut ());
         }
         true
     }
@@ -150,9 +151,10 @@ impl Station {
         let started = self.started;
         let mut received = 0;
         for (number, port) in &mut self.ports {
+            let mut time = Elapsed::since(started);
             let taken = match &mut self.plane.switch {
                 Some(switch) => port.frames.receive(BURST, &mut |frame| {
-                    switch.receive(*number, frame, nanoseconds(started), &mut ());
+                    switch.receive(*number, frame, &mut time, &mut ());
                 }),
                 None => port
                     .frames
@@ -174,7 +176,8 @@ impl Station {
         };
         let mut worked = false;
         if let Some(switch) = &mut self.plane.switch {
-            while switch.work(nanoseconds(started), &mut out, &mut ()) {
+            let mut time = Elapsed::since(started);
+            while switch.work(&mut time, &mut out, &mut ()) {
                 worked = true;
             }
         }
@@ -215,9 +218,32 @@ impl Station {
         }
         if let Some(switch) = switch {
             add_drops(&mut counted, switch);
+            counted.stages = switch.stages().collect();
         }
         self.counts.add_to(&mut counted);
         counted
+    }
+}
+
+/// The time of work without a pause: the clock is read once where one packet's ends and the next one's begins.
+struct Elapsed {
+    since: MonoInstant,
+    ended: Option<u64>,
+}
+
+impl Elapsed {
+    const fn since(since: MonoInstant) -> Self {
+        Self { since, ended: None }
+    }
+}
+
+impl Time for Elapsed {
+    fn begin(&mut self) -> u64 {
+        self.ended.take().unwrap_or_else(|| nanoseconds(self.since))
+    }
+
+    fn end(&mut self) -> u64 {
+        *self.ended.insert(nanoseconds(self.since))
     }
 }
 

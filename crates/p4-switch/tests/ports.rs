@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use linerate_model::Clock as _;
-use linerate_model::dut::{DutCounters, DutPlace, DutPort};
+use linerate_model::dut::{DutCounters, DutPlace, DutPort, DutStage};
 use linerate_p4::{DataPlane as _, Limits, Program, Switch, stf};
 use linerate_p4_switch::{OpenPort, PortError, PortKind, Station, open, open_vlan};
 use linerate_sys::clock::{MonoClock, has_passed};
@@ -50,6 +50,10 @@ const CASES: &[Case] = &[
         run: ports_that_flood_back_end_with_the_run_and_each_frame_is_counted,
     },
     Case {
+        name: "copies_of_a_frame_wait_for_each_other",
+        run: copies_of_a_frame_wait_for_each_other,
+    },
+    Case {
         name: "a_frame_above_the_mtu_is_counted",
         run: a_frame_above_the_mtu_is_counted,
     },
@@ -93,6 +97,53 @@ fn forwards(kind: Option<&str>, datapath: &str) {
     // Those without a route, and no other.
     assert_eq!(counts.dropped().get(), FRAMES / 2);
     assert_eq!(counts.dropped_at(DutPlace::Process).get(), FRAMES / 2);
+    for (stage, times) in &counts.stages {
+        assert_eq!(times.len(), FRAMES / 2, "{stage}");
+    }
+    for stage in [DutStage::Ingress, DutStage::Egress] {
+        assert!(counts.stages[&stage].min_nanos() > 0, "{stage}");
+    }
+}
+
+/// Eight copies of a frame go to one port: half of them wait until three others have left.
+fn copies_of_a_frame_wait_for_each_other() {
+    const COPIES: u64 = 8;
+    let net = Net::new();
+    let ports = ["da", "db"].map(|name| open(&InterfaceName::new(name).unwrap()).unwrap());
+    let arrived = || {
+        let counted = Netlink::new().unwrap().link_stats(index("tb"));
+        counted.unwrap().rx_packets
+    };
+    let before = arrived();
+    let ports = (0..).zip(ports).collect();
+    let counts = net.run_program(multicast(COPIES), ports, |net| {
+        for sent in 1..=50 {
+            net.send(1, &frame(true));
+            let limit = MonoClock.now().after(PATIENCE);
+            while arrived() - before < sent * COPIES {
+                assert!(!has_passed(limit), "{} arrived", arrived() - before);
+                std::thread::yield_now();
+            }
+        }
+    });
+    let median = |stage| counts.stages[&stage].quantile_nanos(0.5);
+    let [queue, egress] = [DutStage::Queue, DutStage::Egress].map(median);
+    assert!(queue > egress, "{queue} ns, and {egress} ns in egress");
+    assert_eq!(counts.stages[&DutStage::Queue].len(), 50 * COPIES);
+}
+
+/// Frames of ours go to port 1 so often.
+fn multicast(copies: u64) -> Switch {
+    let program = include_bytes!("../../../p4/multicast/multicast.json");
+    let program = Program::from_json(program).unwrap();
+    let mut switch = Switch::new(Arc::new(program), Limits::default(), 1);
+    let nodes =
+        (0..copies).map(|node| format!("mc_node_create {node} 1\nmc_node_associate 5 {node}\n"));
+    let group =
+        "mc_mgrp_create 5\nadd groups ethernet.dst:0x020000000002 replicate(group:5)\n".to_owned();
+    let group = group + &nodes.collect::<String>();
+    stf::control(&mut switch, &stf::parse(&group).unwrap()).unwrap();
+    switch
 }
 
 fn a_used_interface_is_left_to_the_host() {

@@ -28,7 +28,7 @@ pub use draw::{Drawing, escape_xml};
 pub use exec::{
     Bucket, Choice, CloneSession, Colour, CopyKind, Counter, Digest, DropPlace, Entity, Entry,
     Event, GroupMember, Invocation, Limits, Match, MeterConfig, Observer, PortCounters, Replica,
-    Switch, Update, UpdateKind, WriteError,
+    Switch, Time, Update, UpdateKind, WriteError,
 };
 pub use linerate_model::hex;
 pub use load::LoadError;

@@ -13,6 +13,7 @@ mod mesh;
 mod methods;
 mod p4runtime;
 mod proof;
+mod stages;
 mod truth;
 mod two_hosts;
 
@@ -135,6 +136,10 @@ const CASES: &[Case] = &[
     Case {
         name: "p4runtime::a_switch_that_runs_is_set_up_and_its_counters_are_read",
         run: p4runtime::a_switch_that_runs_is_set_up_and_its_counters_are_read,
+    },
+    Case {
+        name: "stages::stages_are_parts_of_the_whole_delay_and_queues_grow_with_the_load",
+        run: stages::stages_are_parts_of_the_whole_delay_and_queues_grow_with_the_load,
     },
     Case {
         name: "conformance::every_device_forwards_both_ways_and_counts_every_frame",

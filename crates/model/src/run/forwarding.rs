@@ -1,8 +1,9 @@
 //! What a device between two ports forwards, by frame size and direction: the table that RFC 2544 asks for.
 
 use super::{Delay, DelayOf, GoalResult, MethodResult, Run, Trial};
-use crate::dut::DutFacts;
+use crate::dut::{DutFacts, DutStage};
 use crate::estimate::Interval;
+use crate::histogram::Histogram;
 use crate::one_way::OneWay;
 use crate::spec::{Direction, Genome, TestSpec};
 use crate::units::{
@@ -184,6 +185,57 @@ pub struct ForwardingDelay {
     pub max_ns: Option<u64>,
     /// Frames that were lost at this load.
     pub lost: Option<PacketCount>,
+    /// Mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ns: Option<f64>,
+    /// The part of each stage of the device's program, the warm-up's frames included; empty where the device does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageDelay>,
+}
+
+/// How long packets were in a stage of the device's program, by the device's own clock.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct StageDelay {
+    /// Which.
+    pub stage: DutStage,
+    /// Half of all packets were in it for at most this time.
+    pub p50_ns: u64,
+    /// 99 % quantile.
+    pub p99_ns: u64,
+    /// Mean.
+    pub mean_ns: f64,
+}
+
+impl StageDelay {
+    fn new((stage, times): (&DutStage, &Histogram)) -> Self {
+        Self {
+            stage: *stage,
+            p50_ns: times.quantile_nanos(0.5),
+            p99_ns: times.quantile_nanos(0.99),
+            mean_ns: times.mean_nanos(),
+        }
+    }
+}
+
+impl ForwardingDelay {
+    /// Mean of the whole delay, where it is one way: what stages are parts of.
+    fn whole_ns(&self) -> Option<f64> {
+        let is_whole = self.of == Some(DelayOf::OneWay);
+        self.mean_ns.filter(|mean| is_whole && *mean > 0.0)
+    }
+
+    /// Share of a stage in the mean of the whole delay.
+    pub fn stage_ratio(&self, stage: &StageDelay) -> Option<Ratio> {
+        Some(Ratio::clamped(stage.mean_ns / self.whole_ns()?))
+    }
+
+    /// Share of what is outside of the device's program in the mean of the whole delay: ports, kernel, scheduling. `None`
+    /// without stages, and where these are longer together: copies wait that no receiver counts.
+    pub fn outside_ratio(&self) -> Option<Ratio> {
+        let inside: f64 = self.stages.iter().map(|stage| stage.mean_ns).sum();
+        let share = 1.0 - inside / self.whole_ns()?;
+        (!self.stages.is_empty() && share >= 0.0).then(|| Ratio::clamped(share))
+    }
 }
 
 /// A trial that measured delay at a share of the throughput.
@@ -223,6 +275,16 @@ impl Trial {
         });
         known.or_else(|| self.delay())
     }
+}
+
+/// What a device that linerate started told of its stages.
+fn stage_delays(trial: &Trial) -> Vec<StageDelay> {
+    let device = trial
+        .measured()
+        .and_then(|measured| measured.device.as_ref());
+    let stages = device.into_iter().flat_map(|device| &device.counted.stages);
+    let passed = stages.filter(|(_, times)| !times.is_empty());
+    passed.map(StageDelay::new).collect()
 }
 
 impl Forwarding {
@@ -269,6 +331,8 @@ impl Forwarding {
                 p999_ns: delay.and_then(|delay| delay.p999_ns),
                 max_ns: delay.and_then(|delay| delay.max_ns),
                 lost: trial.packets().and_then(|packets| packets.lost),
+                mean_ns: delay.and_then(|delay| delay.mean_ns),
+                stages: stage_delays(trial),
             })
         };
         let of_way = run
@@ -371,5 +435,42 @@ mod tests {
             let found = (best(&compared), error(&compared));
             assert_eq!(found, (Some(of), Some(uncertainty)));
         }
+    }
+
+    #[test]
+    fn what_no_stage_took_was_outside_of_the_program() {
+        let stage = |stage, mean_ns| StageDelay {
+            stage,
+            p50_ns: 0,
+            p99_ns: 0,
+            mean_ns,
+        };
+        let [queue, egress] = [(DutStage::Queue, 300.0), (DutStage::Egress, 200.0)];
+        let mut delay = ForwardingDelay {
+            load_ratio: Ratio::ZERO,
+            intended: PacketRate::from_pps(1.0),
+            of: Some(DelayOf::OneWay),
+            clock_error_ns: None,
+            p50_ns: None,
+            p99_ns: None,
+            p999_ns: None,
+            max_ns: None,
+            lost: None,
+            mean_ns: Some(2000.0),
+            stages: vec![stage(queue.0, queue.1), stage(egress.0, egress.1)],
+        };
+        assert_eq!(delay.outside_ratio(), Some(Ratio::clamped(0.75)));
+        let first = delay.stage_ratio(&delay.stages[0]);
+        assert_eq!(first, Some(Ratio::clamped(0.15)));
+        // Stages that are longer than the whole, a delay above its smallest, and no stages: nothing is outside.
+        delay.mean_ns = Some(499.0);
+        assert_eq!(delay.outside_ratio(), None);
+        delay.mean_ns = Some(2000.0);
+        delay.of = Some(DelayOf::Pdv);
+        assert_eq!(delay.outside_ratio(), None);
+        assert_eq!(delay.stage_ratio(&delay.stages[0]), None);
+        delay.of = Some(DelayOf::OneWay);
+        delay.stages.clear();
+        assert_eq!(delay.outside_ratio(), None);
     }
 }

@@ -34,7 +34,7 @@ pub use crate::turns::{Turn, Turns};
 pub use cpu::{CpuSide, CpuSummary};
 pub use forwarding::{
     CostRange, DelayTrial, Device, Forwarding, ForwardingDelay, ForwardingGoal, FrameCost,
-    FrameMix, LengthLoss, PairLoss, frame_rate,
+    FrameMix, LengthLoss, PairLoss, StageDelay, frame_rate,
 };
 pub use instance::{BuildId, Instance, StartId};
 pub use kind::{RunKind, RunWork};

@@ -3,6 +3,7 @@
 use crate::print;
 use linerate_model::dut::DutCounters;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::quantity::nanoseconds;
 use linerate_model::units::float;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -42,7 +43,7 @@ impl Counts {
         })
     }
 
-    /// A line for each port, place of drops and further counter, and what a packet took.
+    /// A line for each port, place of drops, further counter and stage, and what a packet took.
     fn words(&self) -> String {
         let mut text = String::new();
         let mut packets = 0;
@@ -59,6 +60,11 @@ impl Counts {
         for (what, count) in &self.switch.counters {
             let _ = writeln!(text, "{what}: {count}");
         }
+        let stages = self.switch.stages.iter();
+        for (stage, times) in stages.filter(|(_, times)| !times.is_empty()) {
+            let [median, p99] = [0.5, 0.99].map(|q| nanoseconds(float(times.quantile_nanos(q))));
+            let _ = writeln!(text, "time in {stage}: median {median}, p99 {p99}");
+        }
         let seconds = self.cpu.as_secs_f64();
         let _ = write!(text, "CPU time of the switch: {seconds:.3} s");
         if packets > 0 {
@@ -73,8 +79,8 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::PacketCount;
-    use linerate_model::dut::DutPort;
+    use linerate_model::dut::{DutPort, DutStage};
+    use linerate_model::{Histogram, PacketCount};
 
     fn counts(received: u64) -> Counts {
         let port = DutPort {
@@ -82,9 +88,12 @@ mod tests {
             received: PacketCount::new(received),
             sent: PacketCount::new(3),
         };
+        let mut times = Histogram::new();
+        times.record_n(1500, received);
         Counts {
             switch: DutCounters {
                 ports: vec![port],
+                stages: [(DutStage::Queue, times)].into(),
                 ..DutCounters::default()
             },
             cpu: Duration::from_millis(5),
@@ -106,7 +115,7 @@ mod tests {
     #[test]
     fn the_cost_of_a_packet_is_told_where_there_was_one() {
         let said = counts(1000).words();
-        let expected = "eth0,vlan=10: received 1000, sent 3\nCPU time of the switch: 0.005 s, 5.00 µs a packet\n";
+        let expected = "eth0,vlan=10: received 1000, sent 3\ntime in queue: median 1.5 µs, p99 1.5 µs\nCPU time of the switch: 0.005 s, 5.00 µs a packet\n";
         assert_eq!(said, expected);
         assert!(counts(0).words().ends_with("switch: 0.005 s\n"));
     }

@@ -16,6 +16,7 @@ mod profile;
 mod queues;
 mod read;
 mod selection;
+mod stages;
 mod switch;
 mod table;
 
@@ -26,5 +27,6 @@ pub use entity::{
 pub use event::{CopyKind, DropPlace, Event, Observer};
 pub use meter::{Bucket, Colour, MeterConfig};
 pub use queues::Limits;
+pub use stages::Time;
 pub use switch::{Digest, PortCounters, Switch};
 pub use table::Counter;

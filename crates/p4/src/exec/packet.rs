@@ -1,5 +1,6 @@
 //! A packet on its way: its bytes, and the words and variable-length fields of its headers.
 
+use super::stages::StageTimes;
 use crate::bits::Writer;
 use crate::num::{Num, mask_top};
 use crate::program::{Field, Program, Stack};
@@ -43,17 +44,19 @@ pub(super) struct Packet {
     pub(super) exited: bool,
     /// How often it, or what it is a copy of, went through a pipeline.
     pub(super) passes: u32,
+    pub(super) times: StageTimes,
 }
 
 impl Packet {
-    /// Clears what the last packet left, and takes these bytes.
-    pub(super) fn reset(&mut self, program: &Program, bytes: &[u8], port: u32) {
+    /// Clears what the last packet left, and takes these bytes, which come in now.
+    pub(super) fn reset(&mut self, program: &Program, bytes: &[u8], port: u32, now: u64) {
         self.clear(program);
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
         self.port = port;
         self.length = bytes.len() as u64;
         self.passes = 0;
+        self.times = StageTimes::from_now(now);
     }
 
     /// Forgets headers, metadata and requests; keeps the bytes.
@@ -78,6 +81,7 @@ impl Packet {
         self.requests = Requests::default();
         self.exited = false;
         self.passes = other.passes;
+        self.times = other.times;
     }
 
     pub(super) fn payload(&self) -> &[u8] {

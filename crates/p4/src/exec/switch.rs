@@ -13,9 +13,12 @@ use super::event::{CopyKind, DropPlace, Event, Observer};
 use super::meter::Meter;
 use super::packet::{Instance, Packet, Requests};
 use super::queues::{Limits, Queued, Queues, Refused};
+use super::stages::{StageCounts, Time};
 use super::table::{Chosen, Counter, NewEntry};
 use crate::bits;
 use crate::program::{DROP_PORT, Program};
+use linerate_model::Histogram;
+use linerate_model::dut::DutStage;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -60,6 +63,7 @@ pub struct Switch {
     ports: Vec<PortCounters>,
     connected: Option<Vec<bool>>,
     drops: [u64; DropPlace::ALL.len()],
+    stages: StageCounts,
     pub(super) digests: VecDeque<Digest>,
     pub(super) lost_digests: u64,
 }
@@ -79,6 +83,7 @@ impl Switch {
             ports: vec![PortCounters::default(); DROP_PORT as usize],
             connected: None,
             drops: [0; DropPlace::ALL.len()],
+            stages: StageCounts::new(),
             digests: VecDeque::new(),
             lost_digests: 0,
             program,
@@ -150,6 +155,11 @@ impl Switch {
         DropPlace::ALL.into_iter().zip(self.drops)
     }
 
+    /// How long each packet that was sent had been in each stage, by the instants of its time stamps.
+    pub fn stages(&self) -> impl Iterator<Item = (DutStage, Histogram)> {
+        self.stages.histograms()
+    }
+
     /// A packet comes in at a port, and it and all copies go as far as they get. `now` is in nanoseconds.
     pub fn process(
         &mut self,
@@ -175,12 +185,20 @@ impl Switch {
     }
 
     /// A packet comes in at a port, and goes through ingress to a queue. What is longer than the limit is cut.
-    pub fn receive<O: Observer>(&mut self, port: u32, bytes: &[u8], now: u64, observer: &mut O) {
+    pub fn receive<O: Observer>(
+        &mut self,
+        port: u32,
+        bytes: &[u8],
+        mut time: impl Time,
+        observer: &mut O,
+    ) {
+        let now = time.begin();
         let mut packet = self.queues.spare();
         packet.reset(
             &self.program,
             &bytes[..bytes.len().min(self.limits.packet)],
             port,
+            now,
         );
         if let Some(counters) = self.ports.get_mut(port as usize) {
             counters.received += 1;
@@ -189,24 +207,26 @@ impl Switch {
         packet.set(known.packet_length, packet.length);
         packet.set(known.ingress_port, port.into());
         packet.set(known.ingress_timestamp, now / 1000);
-        self.ingress(packet, now, observer);
+        self.ingress(packet, now, &mut time, observer);
     }
 
     /// Does one piece of waiting work; `false` when there is none.
     pub fn work<O: Observer>(
         &mut self,
-        now: u64,
+        mut time: impl Time,
         out: &mut impl FnMut(u32, &[u8]),
         observer: &mut O,
     ) -> bool {
-        if let Some(packet) = self.again.pop_front() {
-            self.ingress(packet, now, observer);
+        if let Some(mut packet) = self.again.pop_front() {
+            let now = time.begin();
+            packet.times.leave(DutStage::Queue, now);
+            self.ingress(packet, now, &mut time, observer);
             return true;
         }
         let Some(queued) = self.queues.pop() else {
             return false;
         };
-        self.egress(queued, now, out, observer);
+        self.egress(queued, &mut time, out, observer);
         true
     }
 
@@ -232,7 +252,14 @@ impl Switch {
         Some(packet)
     }
 
-    fn ingress<O: Observer>(&mut self, packet: Box<Packet>, now: u64, observer: &mut O) {
+    /// It began at `now`.
+    fn ingress<O: Observer>(
+        &mut self,
+        packet: Box<Packet>,
+        now: u64,
+        time: &mut impl Time,
+        observer: &mut O,
+    ) {
         let Some(mut packet) = self.pass(packet, observer) else {
             return;
         };
@@ -245,10 +272,12 @@ impl Switch {
         self.core.parse(&program, &mut packet, observer);
         self.core
             .pipeline(&program, &mut packet, program.ingress, observer);
+        let now = time.end();
+        packet.times.leave(DutStage::Ingress, now);
         packet.exited = false;
         let requests = std::mem::take(&mut packet.requests);
         if let Some((session, list)) = requests.clone {
-            self.clone_in_ingress(&program, &packet, session, list, observer);
+            self.clone_in_ingress(&program, &packet, session, list, now, observer);
         }
         if let Some(list) = requests.digest {
             self.digest(&packet, list);
@@ -281,6 +310,7 @@ impl Switch {
         packet: &Packet,
         session: u32,
         list: u64,
+        now: u64,
         observer: &mut O,
     ) {
         let mut copy = self.queues.spare();
@@ -295,7 +325,7 @@ impl Switch {
             program.intrinsic.instance_type,
             Instance::IngressClone as u64,
         );
-        self.send_clone(copy, session, CopyKind::IngressClone, observer);
+        self.send_clone(copy, session, CopyKind::IngressClone, now, observer);
     }
 
     fn send_clone<O: Observer>(
@@ -303,6 +333,7 @@ impl Switch {
         copy: Box<Packet>,
         session: u32,
         kind: CopyKind,
+        now: u64,
         observer: &mut O,
     ) {
         let Some(to) = self.sessions.get_mut(&session) else {
@@ -314,7 +345,7 @@ impl Switch {
         let mut copy = copy;
         copy.truncate = copy.truncate.min(to.truncate.unwrap_or(usize::MAX));
         let replicas = std::mem::take(&mut to.replicas);
-        self.send_replicas(copy, &replicas, self.core.now, observer);
+        self.send_replicas(copy, &replicas, now, observer);
         if let Some(to) = self.sessions.get_mut(&session) {
             to.replicas = replicas;
         }
@@ -434,7 +465,7 @@ impl Switch {
     fn egress<O: Observer>(
         &mut self,
         queued: Queued,
-        now: u64,
+        time: &mut impl Time,
         out: &mut impl FnMut(u32, &[u8]),
         observer: &mut O,
     ) {
@@ -442,6 +473,8 @@ impl Switch {
         let Some(mut packet) = self.pass(queued.packet, observer) else {
             return;
         };
+        let now = time.begin();
+        packet.times.leave(DutStage::Queue, now);
         let program = Arc::clone(&self.program);
         self.core.now = now;
         if O::LISTENS {
@@ -459,7 +492,7 @@ impl Switch {
                 program.intrinsic.instance_type,
                 Instance::EgressClone as u64,
             );
-            self.send_clone(copy, session, CopyKind::EgressClone, observer);
+            self.send_clone(copy, session, CopyKind::EgressClone, now, observer);
         }
         if packet.get(program.intrinsic.egress_spec) == u64::from(DROP_PORT) {
             return self.drop(packet, DropPlace::Egress, observer);
@@ -468,8 +501,11 @@ impl Switch {
         self.core
             .deparse(&program, &mut packet, &mut bytes, observer);
         match requests.recirculate.filter(|list| *list != 0) {
-            Some(list) => self.recirculate(&program, packet, &bytes, list, observer),
-            None => self.send(packet, port, &bytes, out, observer),
+            Some(list) => {
+                packet.times.leave(DutStage::Egress, time.end());
+                self.recirculate(&program, packet, &bytes, list, observer);
+            }
+            None => self.send(packet, port, &bytes, time, out, observer),
         }
         self.out = bytes;
     }
@@ -519,9 +555,10 @@ impl Switch {
 
     fn send<O: Observer>(
         &mut self,
-        packet: Box<Packet>,
+        mut packet: Box<Packet>,
         port: u32,
         bytes: &[u8],
+        time: &mut impl Time,
         out: &mut impl FnMut(u32, &[u8]),
         observer: &mut O,
     ) {
@@ -539,6 +576,8 @@ impl Switch {
             observer.event(Event::Sent { port, bytes });
         }
         out(port, bytes);
+        packet.times.leave(DutStage::Egress, time.end());
+        self.stages.count(&packet.times);
         self.queues.give_back(packet);
     }
 }

@@ -7,6 +7,7 @@ use crate::document::{Block, Look, PAGE, Sheet};
 use crate::figures::{BigFigure, Unit, nanos};
 use crate::table::{Cell, Column, Medium, column, words};
 use crate::words::tried;
+use linerate_model::dut::DutStage;
 use linerate_model::run::{
     Confidence, CostRange, DelayOf, Forwarding, ForwardingDelay, ForwardingGoal, FrameCost,
     LengthLoss, PairLoss, Run, RunRequest, RunWork, Verdict,
@@ -96,6 +97,7 @@ pub(crate) fn blocks(run: &Run) -> Vec<Block<'_>> {
     if !delays.is_empty() {
         blocks.push(Block::Table(delay_sheet(&delays, unit)));
     }
+    blocks.extend(stage_sheet(&delays).map(Block::Table));
     blocks.extend(methods::sheets(&rows, unit).into_iter().map(Block::Table));
     let charts = charts::all(&rows, unit);
     blocks.push(Block::Only(PAGE, vec![Block::Charts(charts)]));
@@ -350,6 +352,45 @@ fn delay_sheet(rows: &[DelayRow<'_>], unit: Unit) -> Sheet {
         false => "Delay by load (above the smallest of its trial where no clock is shared)",
     };
     Sheet::new(title, rows, columns)
+}
+
+/// Where in a device that tells its stages the delay is; `None` of all others.
+fn stage_sheet(rows: &[DelayRow<'_>]) -> Option<Sheet> {
+    let rows: Vec<_> = rows
+        .iter()
+        .filter(|row| !row.delay.stages.is_empty())
+        .collect();
+    let mut columns = vec![
+        words("frame", |row: &&DelayRow<'_>| row.name.clone()),
+        words("load", |row: &&DelayRow<'_>| {
+            crate::figures::percent(row.delay.load_ratio)
+        }),
+    ];
+    columns.extend(DutStage::ALL.map(|stage| {
+        words(stage.as_str(), move |row: &&DelayRow<'_>| {
+            let mut stages = row.delay.stages.iter();
+            let found = stages.find(|one| one.stage == stage);
+            found.map_or_else(
+                || "–".to_owned(),
+                |one| {
+                    let [median, p99] =
+                        [one.p50_ns, one.p99_ns].map(|ns| nanos(crate::figures::float(ns)));
+                    let share = share(row.delay.stage_ratio(one));
+                    format!("{median} / {p99} / {share}")
+                },
+            )
+        })
+    }));
+    columns.push(words("outside the program", |row: &&DelayRow<'_>| {
+        share(row.delay.outside_ratio())
+    }));
+    let title = "Delay by stage of the device's program: median / p99 / share of the mean delay (outside: ports, kernel, scheduling)";
+    (!rows.is_empty()).then(|| Sheet::new(title, &rows, columns))
+}
+
+/// `4 %`, or that it is not known.
+fn share(ratio: Option<Ratio>) -> String {
+    ratio.map_or_else(|| "–".to_owned(), crate::figures::percent)
 }
 
 /// What limits, where all rows agree on it.

@@ -1,12 +1,13 @@
 //! What devices between ports showed.
 
 use crate::runs::{bare, report};
+use linerate_model::dut::DutStage;
 use linerate_model::run::{
-    CacheReplacement, FlowCache, FlowCost, FlowPoint, Forwarding, MethodResult, PairLoss, Run,
-    RunKind, RunWork,
+    CacheReplacement, DelayOf, FlowCache, FlowCost, FlowPoint, Forwarding, ForwardingDelay,
+    MethodResult, PairLoss, Run, RunKind, RunWork, StageDelay,
 };
 use linerate_model::spec::Direction;
-use linerate_model::{ByteCount, Estimate, Interval, PacketCount, PacketRate};
+use linerate_model::{ByteCount, Estimate, Interval, PacketCount, PacketRate, Ratio};
 use linerate_report::renderers;
 
 /// A device with one row of results.
@@ -99,4 +100,55 @@ fn what_a_mesh_lost_is_a_matrix() {
     });
     let wanted = ["eth1 – 0 2", "eth2 0 – 0", "eth3 0 0.1 –"];
     assert_eq!(rows.collect::<Vec<_>>(), wanted, "{text}");
+}
+
+/// Beside the whole delay, on the screen and in the page; a load whose stages are not known has no line.
+#[test]
+fn stages_of_a_delay_are_beside_the_whole() {
+    let delay = |load: f64, stages: &[(DutStage, u64)]| ForwardingDelay {
+        load_ratio: Ratio::clamped(load),
+        intended: PacketRate::from_pps(load * 1e6),
+        of: Some(DelayOf::OneWay),
+        clock_error_ns: None,
+        p50_ns: Some(10_000),
+        p99_ns: Some(30_000),
+        p999_ns: None,
+        max_ns: None,
+        lost: None,
+        mean_ns: Some(10_000.0),
+        stages: stages
+            .iter()
+            .map(|(stage, took)| StageDelay {
+                stage: *stage,
+                p50_ns: *took,
+                p99_ns: 2 * took,
+                mean_ns: f64::from(u32::try_from(*took).unwrap()),
+            })
+            .collect(),
+    };
+    let stages = [
+        (DutStage::Ingress, 400),
+        (DutStage::Queue, 2500),
+        (DutStage::Egress, 100),
+    ];
+    let run = device(Forwarding {
+        delays: vec![delay(0.1, &stages), delay(0.9, &[])],
+        ..row()
+    });
+    let wanted = "400 ns / 800 ns / 4 % 2.5 µs / 5 µs / 25 % 100 ns / 200 ns / 1 % 70 %";
+    let text = rendered(&run, "text");
+    let rows = text.lines().map(|line| {
+        let cells: Vec<_> = line.split_whitespace().collect();
+        cells.join(" ")
+    });
+    let rows: Vec<_> = rows.filter(|line| line.ends_with(wanted)).collect();
+    assert_eq!(rows, [format!("64 B 10 % {wanted}")], "{text}");
+    let page = rendered(&run, "html");
+    assert!(page.contains("Delay by stage of the device's program"));
+    assert!(page.contains("2.5 µs / 5 µs / 25 %"));
+    let without = device(Forwarding {
+        delays: vec![delay(0.9, &[])],
+        ..row()
+    });
+    assert!(!rendered(&without, "text").contains("Delay by stage"));
 }

@@ -112,6 +112,7 @@ fn count(switch: &mut Running, counted: &mut DutCounters) -> Result<()> {
     let after = after.filter(|drop| drop.place != DutPlace::PortRx);
     counted.drops.extend(after);
     counted.counters.extend(own.counters);
+    counted.stages = own.stages;
     Ok(())
 }
 

@@ -1,0 +1,63 @@
+//! The delay by stage of a P4 program, beside the whole delay of the same frames.
+
+use crate::command::{measured, of_both_ends, rows};
+use crate::conformance::need;
+use linerate_model::dut::DutStage;
+use linerate_model::run::{Forwarding, StageDelay, Trial};
+use linerate_testkit::disturbance::undisturbed;
+
+/// A stage is a part of each frame's way, so each of its quantiles is at most that of the whole delay. Under load frames
+/// come to the program in bursts, and each waits for those before it.
+pub(crate) fn stages_are_parts_of_the_whole_delay_and_queues_grow_with_the_load() {
+    need("p4");
+    let program = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../p4/timestamps/timestamps.json"
+    );
+    let device = format!("p4,program={program}");
+    let search = undisturbed(|| {
+        measured(&[
+            ("dut", &device),
+            ("frame-size", "128"),
+            ("loss-goal", "0.5%"),
+            ("width", "20%"),
+            ("budget", "6s"),
+            ("delay-load", "0,90%"),
+            ("diagnose", "0s"),
+        ])
+    });
+    let (forwarding, parts) = rows(&search.value);
+    let [row] = forwarding else {
+        panic!("{forwarding:?}");
+    };
+    let timed = parts[0].delay_trials();
+    assert_eq!((row.delays.len(), timed.len()), (2, 2));
+    for (delay, one) in row.delays.iter().zip(timed) {
+        let of = |stage: &StageDelay| stage.stage;
+        assert!(delay.stages.iter().map(of).eq(DutStage::ALL), "{delay:?}");
+        for stage in &delay.stages {
+            assert!(stage.p50_ns <= delay.p50_ns.unwrap(), "{delay:?}");
+            assert!(stage.p99_ns <= delay.p99_ns.unwrap(), "{delay:?}");
+        }
+        let outside = delay.outside_ratio().unwrap().get();
+        assert!(outside > 0.0 && outside < 1.0, "{delay:?}");
+        let mut trials = parts[0].trials.iter();
+        let trial = trials.find(|trial| trial.index == one.trial).unwrap();
+        assert_eq!(timed_packets(trial), [of_both_ends(trial)[1]; 3]);
+    }
+    let [alone, in_bursts] = [0, 1].map(|at| queue(row, at));
+    assert!(in_bursts > alone, "{:?}", row.delays);
+}
+
+/// Packets of which the device tells the time in each stage.
+fn timed_packets(trial: &Trial) -> [u64; 3] {
+    let device = trial.measured().unwrap().device.as_ref().unwrap();
+    DutStage::ALL.map(|stage| device.counted.stages[&stage].len())
+}
+
+/// Mean time in the queue, nanoseconds.
+fn queue(row: &Forwarding, delay: usize) -> f64 {
+    let mut stages = row.delays[delay].stages.iter();
+    let queue = stages.find(|one| one.stage == DutStage::Queue);
+    queue.unwrap().mean_ns
+}
