@@ -391,7 +391,7 @@ mod tests {
     use crate::spec::Transport;
 
     fn delay(of: DelayOf, p50_ns: u64) -> Delay {
-        let mut histogram = crate::Histogram::new();
+        let mut histogram = Histogram::new();
         histogram.record(p50_ns);
         let delay = Delay::from_histogram(of, histogram).unwrap();
         Delay {

@@ -10,7 +10,7 @@ use crate::words::tried;
 use linerate_model::dut::DutStage;
 use linerate_model::run::{
     Confidence, CostRange, DelayOf, Forwarding, ForwardingDelay, ForwardingGoal, FrameCost,
-    LengthLoss, PairLoss, Run, RunRequest, RunWork, Verdict,
+    LengthLoss, PairLoss, Run, RunRequest, RunWork, StageDelay, Verdict,
 };
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Layer, PacketRate, Ratio};
@@ -303,6 +303,12 @@ pub(crate) struct DelayRow<'a> {
     delay: &'a ForwardingDelay,
 }
 
+impl DelayRow<'_> {
+    fn of_stage(&self, stage: DutStage) -> Option<&StageDelay> {
+        self.delay.stages.iter().find(|one| one.stage == stage)
+    }
+}
+
 fn delays<'a>(rows: &'a [Row<'_>]) -> Vec<DelayRow<'a>> {
     let all = rows.iter().flat_map(|row| {
         let each = row.found.delays.iter();
@@ -366,31 +372,26 @@ fn stage_sheet(rows: &[DelayRow<'_>]) -> Option<Sheet> {
             crate::figures::percent(row.delay.load_ratio)
         }),
     ];
-    columns.extend(DutStage::ALL.map(|stage| {
-        words(stage.as_str(), move |row: &&DelayRow<'_>| {
-            let mut stages = row.delay.stages.iter();
-            let found = stages.find(|one| one.stage == stage);
-            found.map_or_else(
-                || "–".to_owned(),
-                |one| {
-                    let [median, p99] =
-                        [one.p50_ns, one.p99_ns].map(|ns| nanos(crate::figures::float(ns)));
-                    let share = share(row.delay.stage_ratio(one));
-                    format!("{median} / {p99} / {share}")
-                },
-            )
-        })
+    for stage in DutStage::ALL {
+        let time = |head: &str, of: fn(&StageDelay) -> u64| {
+            words(head, move |row: &&DelayRow<'_>| {
+                let time = row.of_stage(stage).map(of);
+                time.map_or_else(|| "–".to_owned(), |ns| nanos(crate::figures::float(ns)))
+            })
+        };
+        columns.push(time(stage.as_str(), |times| times.p50_ns));
+        columns.push(time("p99", |times| times.p99_ns));
+        let share = move |row: &&DelayRow<'_>| {
+            Cell::percent(row.of_stage(stage).and_then(|of| row.delay.stage_ratio(of)))
+        };
+        columns.push(column("mean, %", share).on(Medium::Page));
+    }
+    columns.push(column("outside, %", |row: &&DelayRow<'_>| {
+        Cell::percent(row.delay.outside_ratio())
     }));
-    columns.push(words("outside the program", |row: &&DelayRow<'_>| {
-        share(row.delay.outside_ratio())
-    }));
-    let title = "Delay by stage of the device's program: median / p99 / share of the mean delay (outside: ports, kernel, scheduling)";
+    let title = "Delay by stage of the device's program: median, p99, share of the mean delay \
+        (outside of it: ports, kernel, scheduling)";
     (!rows.is_empty()).then(|| Sheet::new(title, &rows, columns))
-}
-
-/// `4 %`, or that it is not known.
-fn share(ratio: Option<Ratio>) -> String {
-    ratio.map_or_else(|| "–".to_owned(), crate::figures::percent)
 }
 
 /// What limits, where all rows agree on it.

@@ -135,7 +135,7 @@ fn stages_of_a_delay_are_beside_the_whole() {
         delays: vec![delay(0.1, &stages), delay(0.9, &[])],
         ..row()
     });
-    let wanted = "400 ns / 800 ns / 4 % 2.5 µs / 5 µs / 25 % 100 ns / 200 ns / 1 % 70 %";
+    let wanted = "400 ns 800 ns 2.5 µs 5 µs 100 ns 200 ns 70";
     let text = rendered(&run, "text");
     let rows = text.lines().map(|line| {
         let cells: Vec<_> = line.split_whitespace().collect();
@@ -145,7 +145,9 @@ fn stages_of_a_delay_are_beside_the_whole() {
     assert_eq!(rows, [format!("64 B 10 % {wanted}")], "{text}");
     let page = rendered(&run, "html");
     assert!(page.contains("Delay by stage of the device's program"));
-    assert!(page.contains("2.5 µs / 5 µs / 25 %"));
+    for cell in ["2.5 µs", ">25<", ">70<"] {
+        assert!(page.contains(cell), "{cell}");
+    }
     let without = device(Forwarding {
         delays: vec![delay(0.9, &[])],
         ..row()
