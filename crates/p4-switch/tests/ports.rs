@@ -140,7 +140,7 @@ fn multicast(copies: u64) -> Switch {
     let nodes =
         (0..copies).map(|node| format!("mc_node_create {node} 1\nmc_node_associate 5 {node}\n"));
     let group =
-        "mc_mgrp_create 5\nadd groups ethernet.dst:0x020000000002 replicate(group:5)\n".to_owned();
+        "mc_mgrp_create 5\nadd groups ethernet.dst:0x020000000000 replicate(group:5)\n".to_owned();
     let group = group + &nodes.collect::<String>();
     stf::control(&mut switch, &stf::parse(&group).unwrap()).unwrap();
     switch

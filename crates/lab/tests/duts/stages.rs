@@ -12,7 +12,7 @@ pub(crate) fn stages_are_parts_of_the_whole_delay_and_queues_grow_with_the_load(
     need("p4");
     let program = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../p4/timestamps/timestamps.json"
+        "/../../p4/cross_connect/cross_connect.json"
     );
     let device = format!("p4,program={program}");
     let search = undisturbed(|| {
@@ -31,7 +31,7 @@ pub(crate) fn stages_are_parts_of_the_whole_delay_and_queues_grow_with_the_load(
         panic!("{forwarding:?}");
     };
     let timed = parts[0].delay_trials();
-    assert_eq!((row.delays.len(), timed.len()), (2, 2));
+    assert_eq!((row.delays.len(), timed.len()), (2, 2), "{:?}", row.goals);
     for (delay, one) in row.delays.iter().zip(timed) {
         let of = |stage: &StageDelay| stage.stage;
         assert!(delay.stages.iter().map(of).eq(DutStage::ALL), "{delay:?}");
