@@ -54,7 +54,7 @@ fn stages(run: &Run) -> [[u64; 3]; 3] {
         .iter()
         .map(|(_, times)| [times.quantile_nanos(0.5), times.max_nanos(), times.len()])
         .collect();
-    told.try_into().unwrap()
+    told.try_into().expect("three stages")
 }
 
 /// Whether two times are equal as far as histograms tell them apart.
@@ -92,7 +92,7 @@ impl Time for Steps<'_> {
     }
 
     fn end(&mut self) -> u64 {
-        self.now += self.took.next().unwrap();
+        self.now += self.took.next().expect("a stage");
         self.now
     }
 }
