@@ -15,7 +15,10 @@ mod xdp;
 pub use assembler::{Assembler, Condition, Label, Operation, Program, Register, Width};
 pub use live::{LIVE_FRAME_BYTES, MAX_LIVE_BATCH};
 pub use values::SharedValue;
-pub use xdp::{DeviceMap, ProgramMap, SocketMap, XDP_DROP, XDP_PASS, XdpLink, XdpMode, XdpProgram};
+pub use xdp::{
+    DeviceMap, ProgramMap, ProgramRuns, RunCounting, SocketMap, XDP_DROP, XDP_PASS, XdpLink,
+    XdpMode, XdpProgram,
+};
 
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::ffi::CString;

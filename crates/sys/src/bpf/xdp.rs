@@ -14,7 +14,8 @@ use super::{
 use crate::netlink::InterfaceIndex;
 use crate::xsk::Xsk;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use std::io;
+use std::time::Duration;
+use std::{fs, io};
 
 linerate_model::named_enum! {
     /// Where on the receive path of a frame a program runs.
@@ -169,6 +170,60 @@ impl XdpProgram {
         let link = unsafe { open(LINK_CREATE, &attributes) }?;
         Ok(XdpLink { link })
     }
+
+    /// How often it ran, and for how long, while the kernel counted that ([`RunCounting`], `kernel.bpf_stats_enabled`).
+    /// Linux 5.1 and later; none of older kernels.
+    pub fn runs(&self) -> io::Result<ProgramRuns> {
+        let text = fs::read_to_string(format!("/proc/thread-self/fdinfo/{}", self.0.as_raw_fd()))?;
+        Ok(ProgramRuns::read(&text))
+    }
+}
+
+/// Runs of a program, on all cores together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProgramRuns {
+    /// How many.
+    pub count: u64,
+    /// Time in them all, by the kernel's clock, that for taking it included once a run.
+    pub time: Duration,
+}
+
+impl ProgramRuns {
+    /// Reads `/proc/PID/fdinfo/FD` of a program.
+    fn read(text: &str) -> Self {
+        let number = |key: &str| -> Option<u64> {
+            let value = text.lines().find_map(|line| line.strip_prefix(key))?;
+            value.trim().parse().ok()
+        };
+        Self {
+            count: number("run_cnt:").unwrap_or_default(),
+            time: Duration::from_nanos(number("run_time_ns:").unwrap_or_default()),
+        }
+    }
+
+    /// Together with those of another program.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            time: self.time + other.time,
+        }
+    }
+}
+
+/// While it lives the kernel counts the runs of all programs and their time, which costs each run two readings of a clock.
+#[derive(Debug)]
+pub struct RunCounting {
+    _switch: OwnedFd,
+}
+
+impl RunCounting {
+    /// Switches it on. Needs `CAP_SYS_ADMIN` in the initial user namespace, Linux 5.8.
+    pub fn start() -> io::Result<Self> {
+        // SAFETY: the command reads one number (`BPF_STATS_RUN_TIME` is 0), and returns a new descriptor.
+        let switch = unsafe { open(ENABLE_STATS, &0_u32) }?;
+        Ok(Self { _switch: switch })
+    }
 }
 
 impl XdpProgram {
@@ -237,6 +292,7 @@ const _: () = assert!(size_of::<LinkCreate>() == 16);
 
 const LINK_CREATE: libc::c_long = 28;
 const LINK_UPDATE: libc::c_long = 29;
+const ENABLE_STATS: libc::c_long = 32;
 const MAP_TYPE_PROG_ARRAY: u32 = 3;
 const MAP_TYPE_DEVMAP: u32 = 14;
 const MAP_TYPE_XSKMAP: u32 = 17;
@@ -249,3 +305,21 @@ const ATTACH_XDP: u32 = 37;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 /// `linux/if_link.h`.
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_read_by_name() {
+        let text = "pos:\t0\nflags:\t02000002\nprog_type:\t6\nprog_jited:\t1\nmemlock:\t4096\n\
+                    prog_id:\t17\nrun_time_ns:\t123456\nrun_cnt:\t1000\nrecursion_misses:\t0\n";
+        let runs = ProgramRuns::read(text);
+        assert_eq!(
+            (runs.count, runs.time),
+            (1000, Duration::from_nanos(123_456))
+        );
+        assert_eq!(ProgramRuns::read("pos:\t0\n"), ProgramRuns::default());
+        assert_eq!(runs.plus(runs).count, 2000);
+    }
+}
