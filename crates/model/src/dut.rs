@@ -2,7 +2,7 @@
 
 use crate::histogram::Histogram;
 use crate::spec::{DatapathChoice, parse_choice, write_choice};
-use crate::units::{PacketCount, UnitError};
+use crate::units::{ByteCount, PacketCount, UnitError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -82,6 +82,87 @@ crate::named_enum! {
         PacketFilter = "the packet filter",
         /// Instructions that each frame costs because it was asked to.
         Instructions = "the instructions of work per frame",
+    }
+}
+
+/// Something that is done to a device while it runs, and undone after: what it then forwards shows what would help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "by")]
+pub enum DutRelief {
+    /// The queue in which it drops holds more.
+    LongerQueue {
+        /// So many bytes of frames.
+        bytes: ByteCount,
+    },
+    /// What its ports receive is forwarded on another core (receive packet steering).
+    OtherCore(DutCores),
+    /// It does without a part of its work.
+    Without {
+        /// Which part.
+        work: DutTask,
+    },
+}
+
+impl fmt::Display for DutRelief {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LongerQueue { bytes } => write!(f, "lengthen the device's queue to {bytes}"),
+            Self::OtherCore(cores) => write!(f, "let the device forward on {cores}"),
+            Self::Without { work } => write!(f, "take {work} from the device"),
+        }
+    }
+}
+
+/// Cores of one host for a device's work in soft interrupts, and for the threads of a test beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct DutCores {
+    /// Where it forwards.
+    pub device: u32,
+    /// The sending thread's.
+    pub sender: u32,
+    /// The receiving thread's; the device's too where there is no third.
+    pub receiver: u32,
+}
+
+impl DutCores {
+    /// Another core than the sender's, of those `allowed`: one that the receiver does not have, or else the receiver's.
+    /// `pinned` threads (the sender's, the receiver's) keep their cores. `None` where there is no second core.
+    pub fn apart(allowed: &[u32], pinned: [Option<u32>; 2]) -> Option<Self> {
+        let other = |taken: &[Option<u32>]| {
+            let mut free = allowed.iter().filter(|core| !taken.contains(&Some(**core)));
+            free.next().copied()
+        };
+        let sender = pinned[0].or_else(|| other(&[pinned[1]]))?;
+        let receiver = pinned[1].or_else(|| other(&[Some(sender)]))?;
+        let third = other(&[Some(sender), Some(receiver)]);
+        let device = third.or(Some(receiver).filter(|core| *core != sender))?;
+        Some(Self {
+            device,
+            sender,
+            receiver,
+        })
+    }
+}
+
+impl fmt::Display for DutCores {
+    /// `core 2 (the sender on core 0, the receiver on core 1)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            device,
+            sender,
+            receiver,
+        } = self;
+        if device == receiver {
+            write!(
+                f,
+                "core {device}, which is also the receiver's (the sender on core {sender})"
+            )
+        } else {
+            write!(
+                f,
+                "core {device} (the sender on core {sender}, the receiver on core {receiver})"
+            )
+        }
     }
 }
 
@@ -389,6 +470,27 @@ mod tests {
         let error = counted(3, &[]).since(&counted(100, &[])).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("dut-a went back from 100 to 3"), "{text}");
+    }
+
+    #[test]
+    fn a_devices_work_gets_a_core_of_its_own_where_there_is_one() {
+        let apart = |allowed: &[u32], pinned| {
+            let cores = DutCores::apart(allowed, pinned)?;
+            Some([cores.sender, cores.receiver, cores.device])
+        };
+        assert_eq!(apart(&[0, 1, 2, 3], [None; 2]), Some([0, 1, 2]));
+        assert_eq!(apart(&[4, 6], [None; 2]), Some([4, 6, 6]));
+        assert_eq!(apart(&[3], [None; 2]), None);
+        assert_eq!(apart(&[0, 1], [Some(1), None]), Some([1, 0, 0]));
+        assert_eq!(apart(&[0, 1, 2], [None, Some(0)]), Some([1, 0, 2]));
+        // Both on one core.
+        assert_eq!(apart(&[0, 1], [Some(0); 2]), Some([0, 0, 1]));
+        assert_eq!(apart(&[0], [Some(0); 2]), None);
+        let shared = DutCores::apart(&[0, 1], [None; 2]).unwrap().to_string();
+        assert!(
+            shared.contains("core 1, which is also the receiver's"),
+            "{shared}"
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A prediction is chosen so that it fails if another likely limit were the true one. Words are
 //! derived from the values, so that what people read and what is run cannot differ.
 
-use crate::dut::DutTask;
+use crate::dut::DutRelief;
 use crate::estimate::Estimate;
 use crate::quantity::Quantity;
 use crate::run::{Limit, Trial};
@@ -68,17 +68,25 @@ pub enum Change {
     Reverse,
     /// A wire takes the place of the device under test.
     Wire,
-    /// The device under test does without a part of its work.
-    Without {
-        /// Which part.
-        work: DutTask,
+    /// The device under test is relieved while it runs.
+    Relief {
+        /// By what.
+        relief: DutRelief,
     },
 }
 
 impl Change {
     /// Whether it is made to a device under test, and the test stays as it is.
     pub const fn is_of_device(self) -> bool {
-        matches!(self, Self::Wire | Self::Without { .. })
+        matches!(self, Self::Wire | Self::Relief { .. })
+    }
+
+    /// By what a device is relieved.
+    pub const fn relief(self) -> Option<DutRelief> {
+        match self {
+            Self::Relief { relief } => Some(relief),
+            _ => None,
+        }
     }
 }
 
@@ -129,7 +137,7 @@ impl fmt::Display for Change {
             }
             Self::Reverse => f.write_str("send the other way"),
             Self::Wire => f.write_str("put a wire in the device's place"),
-            Self::Without { work } => write!(f, "take {work} from the device"),
+            Self::Relief { relief } => relief.fmt(f),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! From a run and what its verdict claims to the baseline of an experiment.
 
 use crate::readings::streams;
-use linerate_model::dut::DutTask;
+use linerate_model::dut::{DutPlace, DutRelief};
 use linerate_model::run::{
     Baseline, BoundedBy, Change, ExperimentTest, GoalResult, Limit, Prediction, Quantity, Run,
     RunKind, Trial, Verdict,
@@ -123,10 +123,31 @@ pub(crate) fn wire_that_carries_more() -> ExperimentTest {
     one_prediction(Change::Wire, CLEARLY_MORE, Baseline::FarAboveBound)
 }
 
-/// An experiment on how much a part of a device's work costs: without it clearly more frames arrive. The load is the
-/// highest, so that the gain has room.
-pub fn without(work: DutTask) -> ExperimentTest {
-    one_prediction(Change::Without { work }, CLEARLY_MORE, Baseline::Ceiling)
+/// An experiment on what would help a device: relieved it clearly forwards more frames, at the highest load so that the gain
+/// has room; with a longer queue it loses clearly less of a load that it just does not carry.
+pub fn relieved(relief: DutRelief) -> ExperimentTest {
+    let (prediction, baseline) = match relief {
+        DutRelief::LongerQueue { .. } => (MOST_ARRIVES, Baseline::AboveLoss),
+        DutRelief::OtherCore(_) | DutRelief::Without { .. } => (CLEARLY_MORE, Baseline::Ceiling),
+    };
+    one_prediction(Change::Relief { relief }, prediction, baseline)
+}
+
+/// Whether `relief` is an answer to what limits a device in `run`: a longer queue only where most that it dropped found no
+/// room in one.
+pub fn may_help(run: &Run, relief: DutRelief) -> bool {
+    if !matches!(relief, DutRelief::LongerQueue { .. }) {
+        return true;
+    }
+    let devices = run
+        .trials
+        .iter()
+        .filter_map(|trial| trial.measured()?.device.as_ref());
+    let (queue, all) = devices.fold((0, 0), |(queue, all), device| {
+        let here = device.counted.dropped_at(DutPlace::Queue).get();
+        (queue + here, all + device.counted.dropped().get())
+    });
+    queue > all / 2
 }
 
 fn one_prediction(change: Change, prediction: Prediction, baseline: Baseline) -> ExperimentTest {

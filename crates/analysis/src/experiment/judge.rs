@@ -159,8 +159,21 @@ fn came_true(prediction: &Prediction, interval: Interval) -> Option<bool> {
 /// The outcome in words with figures: `agreed over 5 pairs: the received rate was 1.93 times the
 /// baseline's (95 % interval 1.85 to 2.01)`.
 pub fn describe(outcome: &ExperimentOutcome) -> String {
+    described(outcome.answer.as_str(), outcome)
+}
+
+/// The same of a relief, which is no claim that could be refuted: whether it helps.
+pub fn describe_relief(outcome: &ExperimentOutcome) -> String {
+    let answer = match outcome.answer {
+        Answer::Agreed => "helps",
+        Answer::Disagreed => "does not help",
+        Answer::Undecided => Answer::Undecided.as_str(),
+    };
+    described(answer, outcome)
+}
+
+fn described(answer: &str, outcome: &ExperimentOutcome) -> String {
     let pairs = counted(outcome.pairs);
-    let answer = outcome.answer;
     match figures(outcome) {
         figures if figures.is_empty() => format!("{answer} over {pairs}"),
         figures => format!("{answer} over {pairs}: {figures}"),

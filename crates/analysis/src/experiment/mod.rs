@@ -21,10 +21,10 @@ mod prepare;
 #[cfg(test)]
 mod tests;
 
-pub use design::{Design, NotRun, repeatable, without};
+pub use design::{Design, NotRun, may_help, relieved, repeatable};
 pub(crate) use design::{short_test, wire_that_carries_more, wire_that_drops_nothing};
 pub(crate) use judge::figures;
-pub use judge::{Next, describe, judge, next};
+pub use judge::{Next, describe, describe_relief, judge, next};
 pub use observe::observe;
 pub(crate) use prepare::{changed_test, took_effect};
 

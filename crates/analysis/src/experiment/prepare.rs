@@ -2,9 +2,10 @@
 
 use super::design::{Design, NotRun, given_buffer};
 use crate::readings::carried_rate;
+use linerate_model::dut::{DutCores, DutRelief};
 use linerate_model::run::{Change, Trial};
 use linerate_model::spec::{
-    DatapathChoice, Direction, MAX_BUFFER, Pace, Side, Stop, TestSpec, Transport, validate,
+    DatapathChoice, Direction, MAX_BUFFER, Pace, Pinning, Side, Stop, TestSpec, Transport, validate,
 };
 use linerate_model::{BitRate, ByteCount, Ratio};
 use std::time::Duration;
@@ -64,8 +65,8 @@ pub(crate) fn changed_test(
                 factor,
                 changed.socket.receive_buffer_bytes,
             )?);
-            let fill = fill_time(pilot, factor)?;
-            baseline.warm_up = baseline.warm_up.max(fill);
+            let given = given_buffer(pilot, Side::Receiver).map_or(0.0, ByteCount::as_f64);
+            baseline.warm_up = baseline.warm_up.max(fill_time(pilot, given * factor)?);
             changed.warm_up = baseline.warm_up;
         }
         Change::Datagrams { .. } | Change::ReturnDatagrams { .. } => {
@@ -80,8 +81,24 @@ pub(crate) fn changed_test(
                 Direction::Duplex => return Err(impossible("traffic flows both ways already")),
             };
         }
+        Change::Relief {
+            relief: DutRelief::LongerQueue { bytes },
+        } => {
+            baseline.warm_up = baseline.warm_up.max(fill_time(pilot, bytes.as_f64())?);
+            changed.warm_up = baseline.warm_up;
+        }
+        Change::Relief {
+            relief: DutRelief::OtherCore(cores),
+        } => {
+            // A thread that moves to the device's core, or from it, would change more than that.
+            baseline.pinning = pinned(cores, baseline.direction)?;
+            changed.pinning = baseline.pinning;
+        }
         // The same test: what it passes is another.
-        Change::Wire | Change::Without { .. } => {}
+        Change::Wire
+        | Change::Relief {
+            relief: DutRelief::Without { .. },
+        } => {}
     }
     validate(&changed)
         .map_err(|error| impossible(format!("the change is out of bounds: {error}")))?;
@@ -184,22 +201,22 @@ fn larger(
     Ok(wanted)
 }
 
-/// How long datagrams must flow until the larger buffer is full, if the reader is too slow for good:
+/// How long datagrams must flow until a buffer or queue of `room` bytes is full, if what empties it is too slow for good:
 /// until then more room would hide the loss whatever its cause.
-fn fill_time(pilot: &Trial, factor: f64) -> Result<Duration, NotRun> {
+fn fill_time(pilot: &Trial, room: f64) -> Result<Duration, NotRun> {
     if pilot.transport == Transport::Tcp {
         return Ok(Duration::ZERO);
     }
     let lost = pilot.loss_ratio().map_or(0.0, Ratio::get);
     let bytes_per_second = pilot.offered_load.map_or(0.0, BitRate::as_f64) * lost / 8.0;
-    let buffer = given_buffer(pilot, Side::Receiver).map_or(0.0, ByteCount::as_f64) * factor;
-    let seconds = buffer / bytes_per_second;
+    let seconds = room / bytes_per_second;
     if !seconds.is_finite() {
         return Err(impossible("the pilot trial lost no packet"));
     }
     if seconds > MAX_FILL.as_secs_f64() {
         return Err(impossible(format!(
-            "so few packets are lost that a buffer {factor} times as large would take {seconds:.0} s to fill, and would hide the loss until then"
+            "so few packets are lost that {} would take {seconds:.0} s to fill, and would hide the loss until then",
+            ByteCount::from_f64(room)
         )));
     }
     Ok(Duration::from_secs_f64(seconds))
@@ -236,6 +253,17 @@ fn other_core(spec: &mut TestSpec, pilot: &Trial, side: Side) -> Result<(), NotR
     }
     *pinned = free.map(|(core, _)| core);
     Ok(())
+}
+
+/// The pinning of a test that leaves a device its core.
+fn pinned(cores: DutCores, direction: Direction) -> Result<Pinning, NotRun> {
+    let [sender, receiver] = [Some(cores.sender), Some(cores.receiver)];
+    let (local, remote) = match direction {
+        Direction::Forward => (sender, receiver),
+        Direction::Reverse => (receiver, sender),
+        Direction::Duplex => return Err(impossible("both ends send, so neither core is free")),
+    };
+    Ok(Pinning { local, remote })
 }
 
 fn aggregation(spec: &mut TestSpec, on: bool) -> Result<(), NotRun> {

@@ -2,12 +2,13 @@
 
 use super::*;
 use linerate_model::Quantity;
+use linerate_model::dut::{DutCores, DutCounters, DutDrop, DutPlace, DutRelief, DutTask};
 use linerate_model::experiment::PREDICTED;
 use linerate_model::random::Random;
 use linerate_model::run::{
     Answer, Baseline, BoundedBy, ByteStreamResult, Change, Config, CpuSide, CpuSummary,
-    DatagramsResult, Experiment, ExperimentOutcome, ExperimentTest, GoalResult, Limit, Packets,
-    Prediction, Run, RunKind, RunRequest, RunWork, Trial, Verdict,
+    DatagramsResult, DeviceReport, Experiment, ExperimentOutcome, ExperimentTest, GoalResult,
+    Limit, Packets, Prediction, Run, RunKind, RunRequest, RunWork, Trial, Verdict,
 };
 use linerate_model::sample::{EndpointReport, StreamReport, StreamWork};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
@@ -337,6 +338,82 @@ fn what_cannot_be_changed_says_why() {
     ] {
         let why = design.prepare(&pilot).unwrap_err().to_string();
         assert!(why.contains(want), "{why}");
+    }
+}
+
+/// Both tests of a pair have their threads where they leave the device its core, so that nothing else differs.
+#[test]
+fn a_device_that_is_moved_moves_alone() {
+    let cores = DutCores::apart(&[0, 1, 2], [None; 2]).unwrap();
+    let relief = DutRelief::OtherCore(cores);
+    for (direction, pins) in [
+        (Direction::Forward, (Some(0), Some(1))),
+        (Direction::Reverse, (Some(1), Some(0))),
+    ] {
+        let spec = TestSpec { direction, ..udp() };
+        let design = design(&spec, Change::Relief { relief });
+        let (baseline, changed) = design.prepare(&trial(100.0, 2_000)).unwrap();
+        assert_eq!(baseline, changed);
+        assert_eq!((changed.pinning.local, changed.pinning.remote), pins);
+    }
+    let helped = judge(&relieved(relief), None, &[]);
+    assert_eq!(describe_relief(&helped), "undecided over 0 pairs");
+    let pairs = [(5_000, 2_000), (5_100, 2_050), (4_900, 1_900)]
+        .map(|(before, after)| (trial(100.0, before), trial(100.0, after)));
+    let helped = describe_relief(&judge(&relieved(relief), None, &pairs));
+    assert!(helped.starts_with("helps over 3 pairs: "), "{helped}");
+    let pairs = pairs.map(|(before, after)| (after, before));
+    let harmed = describe_relief(&judge(&relieved(relief), None, &pairs));
+    assert!(
+        harmed.starts_with("does not help over 3 pairs: "),
+        "{harmed}"
+    );
+}
+
+/// Until a longer queue is full it hides the loss, whatever its cause.
+#[test]
+fn a_longer_queue_is_filled_before_it_counts() {
+    let bytes = ByteCount::new(1_000_000);
+    let relief = DutRelief::LongerQueue { bytes };
+    let design = design(&udp(), Change::Relief { relief });
+    // 20 of 100 Mbit/s are lost.
+    let (baseline, changed) = design.prepare(&trial(100.0, 2_000)).unwrap();
+    assert_eq!(baseline, changed);
+    assert_eq!(changed.warm_up, Duration::from_millis(400));
+    for (lost, want) in [(0, "lost no packet"), (10, "would take 80 s to fill")] {
+        let why = design.prepare(&trial(100.0, lost)).unwrap_err().to_string();
+        assert!(why.contains(want), "{why}");
+    }
+}
+
+#[test]
+fn a_longer_queue_answers_only_to_a_queue_that_drops() {
+    let relief = DutRelief::LongerQueue {
+        bytes: ByteCount::new(1),
+    };
+    for (places, answers) in [
+        (&[(DutPlace::Queue, 60), (DutPlace::PortRx, 40)][..], true),
+        (&[(DutPlace::Queue, 40), (DutPlace::Intended, 60)], false),
+        (&[], false),
+    ] {
+        let mut run = run_of(RunKind::Udp, &udp());
+        let mut made = trial(100.0, 100);
+        let drops = places.iter().map(|(place, packets)| DutDrop {
+            place: *place,
+            at: String::new(),
+            packets: PacketCount::new(*packets),
+        });
+        made.measured_mut().unwrap().device = Some(DeviceReport {
+            counted: DutCounters {
+                drops: drops.collect(),
+                ..DutCounters::default()
+            },
+            ..DeviceReport::default()
+        });
+        run.trials.push(made);
+        assert_eq!(may_help(&run, relief), answers, "{places:?}");
+        let work = DutTask::PacketFilter;
+        assert!(may_help(&run, DutRelief::Without { work }));
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::causes::{other_programs, receiver_cpu, sender_cpu};
 use crate::experiment::{describe, figures};
+use linerate_model::dut::DutRelief;
 use linerate_model::run::{
-    Answer, Change, Confidence, Experiment, ExperimentRecord, Finding, Limit, RuleOutcome, Verdict,
+    Answer, Confidence, Experiment, ExperimentRecord, Finding, Limit, RuleOutcome, Verdict,
 };
 
 /// Puts the outcome of each experiment beside the finding that it was about.
@@ -42,10 +43,15 @@ fn is_on(record: &ExperimentRecord, verdict: &Verdict) -> bool {
 
 fn settle(verdict: &mut Verdict, experiment: &Experiment) {
     let test = experiment.test.as_ref();
-    if let Some(Change::Without { work }) = test.map(|test| test.change) {
-        // It asks what costs the device its time, not whether it is the device.
+    if let Some(relief) = test.and_then(|test| test.change.relief()) {
+        // It asks what would help the device, not whether it is the device.
         if let Some(outcome) = &experiment.outcome {
-            let shown = format!("Without {work}: {}.", figures(outcome));
+            let relieved = match relief {
+                DutRelief::LongerQueue { bytes } => format!("With a queue of {bytes}"),
+                DutRelief::OtherCore(cores) => format!("Forwarding on {cores}"),
+                DutRelief::Without { work } => format!("Without {work}"),
+            };
+            let shown = format!("{relieved}: {}.", figures(outcome));
             verdict.evidence.insert(0, shown);
         }
         return;
@@ -103,8 +109,9 @@ pub(super) fn nothing_left(findings: &[Finding]) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::dut::{DutCores, DutTask};
     use linerate_model::run::{
-        Baseline, ExperimentOutcome, ExperimentTest, Observed, Prediction, Quantity, Run,
+        Baseline, Change, ExperimentOutcome, ExperimentTest, Observed, Prediction, Quantity, Run,
     };
     use linerate_model::spec::{Side, TestSpec};
     use linerate_model::tcp::TcpShares;
@@ -248,14 +255,17 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_devices_work_is_evidence_and_settles_nothing() {
+    fn what_would_help_a_device_is_evidence_and_settles_nothing() {
         let mut verdict = crate::causes::undecided(String::new(), vec!["earlier".to_owned()]);
         verdict.limit = Limit::new("device", "");
         verdict.confidence = Confidence::Supported;
-        let work = linerate_model::dut::DutTask::PacketFilter;
+        let relief = |relief| of_device(Change::Relief { relief }, Answer::Disagreed);
+        let cores = DutCores::apart(&[0, 1], [None; 2]).unwrap();
+        let work = DutTask::PacketFilter;
         let records = [
             of_device(Change::Wire, Answer::Agreed),
-            of_device(Change::Without { work }, Answer::Disagreed),
+            relief(DutRelief::OtherCore(cores)),
+            relief(DutRelief::Without { work }),
         ];
         apply_to(&records, &mut verdict);
         assert_eq!(verdict.confidence, Confidence::Confirmed);
@@ -268,6 +278,7 @@ mod tests {
             verdict.evidence,
             [
                 "Without the packet filter: the received rate was 1.01 times the baseline's (95 % interval 0.99 to 1.03).",
+                "Forwarding on core 1, which is also the receiver's (the sender on core 0): the received rate was 1.01 times the baseline's (95 % interval 0.99 to 1.03).",
                 "earlier"
             ]
         );

@@ -5,12 +5,14 @@ use crate::run::bench::{Bench, NoTrial, Through};
 use crate::watch::{Event, ScaledWatcher};
 use anyhow::Result;
 use linerate_analysis::experiment::{
-    Design, MAX_PAIRS, Next, NotRun, describe, judge, next, repeatable, without,
+    Design, MAX_PAIRS, Next, NotRun, describe, describe_relief, judge, may_help, next, relieved,
+    repeatable,
 };
 use linerate_client::Target;
 use linerate_client::address::PeerAddress;
 use linerate_model::Ratio;
 use linerate_model::consent::{Allowed, Consent, Foreign};
+use linerate_model::dut::DutRelief;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
 use linerate_model::run::{
@@ -155,7 +157,12 @@ fn experiments(context: &mut Context<'_>, bench: &mut Bench<'_>, run: &mut Run) 
         };
         put_to_proof(context, bench, run, &verdict)?;
     }
-    if let Some(verdict) = of_its_work(context, run) {
+    for relief in reliefs(context, run) {
+        let verdict = run.verdict.clone().filter(|_| !context.interrupted());
+        let Some(mut verdict) = verdict else {
+            break;
+        };
+        verdict.experiment = Some(Box::new(relieved(relief).into()));
         put_to_proof(context, bench, run, &verdict)?;
     }
     context.watcher.event(Event::Ended);
@@ -175,22 +182,24 @@ fn put_to_proof(
     Ok(())
 }
 
-/// The verdict on a device that was proved to limit, with what tells how much a part of its work costs, where it can do
-/// without.
-fn of_its_work(context: &Context<'_>, run: &Run) -> Option<Verdict> {
-    let work = context.device.as_ref()?.task()?;
-    let verdict = run.verdict.as_ref().filter(|verdict| {
-        let changes = verdict
+/// What may relieve a device that was proved to limit.
+fn reliefs(context: &Context<'_>, run: &Run) -> Vec<DutRelief> {
+    let is_proved = run.verdict.as_ref().is_some_and(|verdict| {
+        let test = verdict
             .experiment
             .as_ref()
-            .and_then(|experiment| experiment.test.as_ref());
-        let is_of_device = changes.is_some_and(|test| test.change.is_of_device());
+            .and_then(|tried| tried.test.as_ref());
+        let is_of_device = test.is_some_and(|test| test.change.is_of_device());
         is_of_device && verdict.confidence == Confidence::Confirmed
-    })?;
-    Some(Verdict {
-        experiment: Some(Box::new(without(work).into())),
-        ..verdict.clone()
-    })
+    });
+    match (&context.device, run.config.test()) {
+        (Some(device), Some(test)) if is_proved => {
+            let mut reliefs = device.reliefs(test);
+            reliefs.retain(|relief| may_help(run, *relief));
+            reliefs
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The claim to try next: the verdict, or where nothing was identified what a rule makes most of.
@@ -230,7 +239,10 @@ fn experiment(
     };
     match pairs(context, bench, run, &mut record, verdict) {
         Ok(outcome) => {
-            record.experiment.result = Some(describe(&outcome));
+            let test = record.experiment.test.as_ref();
+            let relief = test.and_then(|test| test.change.relief());
+            let words = relief.map_or_else(|| describe(&outcome), |_| describe_relief(&outcome));
+            record.experiment.result = Some(words);
             record.experiment.outcome = Some(outcome);
         }
         Err(NoTrial::NotRun(why)) => record.experiment.not_run = Some(why.to_string()),
@@ -375,13 +387,15 @@ impl<'a> Log<'a> {
             Some(Change::Wire) => Through::Wire,
             _ => Through::Path,
         };
-        let is_relieved = matches!(change, Some(Change::Without { .. }));
-        if is_relieved {
-            give(&mut context.device, false)?;
+        let relief = change.and_then(Change::relief);
+        let mut relieved = relief.zip(context.device.as_deref_mut());
+        if let Some((relief, device)) = &mut relieved {
+            relieve(&mut **device, *relief)?;
         }
         let made = bench.measure(through, &mut watcher, context.interrupt, spec, index);
-        if is_relieved {
-            give(&mut context.device, true)?;
+        if let Some((relief, device)) = relieved {
+            let undone = device.relieve(relief, false);
+            undone.map_err(|error| NoTrial::Failed(error.into()))?;
         }
         let made = made?;
         let Some(mut trial) = made else {
@@ -398,10 +412,13 @@ impl<'a> Log<'a> {
     }
 }
 
-/// Gives the device under test the part of its work that can be taken from it, or takes it.
-fn give(device: &mut Option<&mut dyn Dut>, is_given: bool) -> Result<(), NoTrial> {
-    let given = device
-        .as_mut()
-        .map_or(Ok(()), |device| device.give(is_given));
-    given.map_err(|error| NoTrial::Failed(error.into()))
+/// Relieves the device under test, or leaves it as it was where this host does not let it.
+fn relieve(device: &mut dyn Dut, relief: DutRelief) -> Result<(), NoTrial> {
+    let Err(error) = device.relieve(relief, true) else {
+        return Ok(());
+    };
+    // One of its ports may be relieved already; where this fails too, none is.
+    drop(device.relieve(relief, false));
+    let why = format!("{:#}", anyhow::Error::from(error));
+    Err(NotRun::Impossible(why).into())
 }

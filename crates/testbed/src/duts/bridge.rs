@@ -3,9 +3,11 @@
 use super::cables::{Cables, Ipv6, NextHop, Side, kernel_version};
 use super::forwarder::{Counts, Forwarder, Inside};
 use super::params::params;
-use super::{Dut, DutKind, DutParam, DutSetup};
+use super::{Dut, DutKind, DutParam, DutSetup, steering};
 use crate::interfaces::{index_of, netlink, set_up, within};
 use crate::{Result, TestbedError};
+use linerate_model::dut::DutRelief;
+use linerate_model::spec::TestSpec;
 use linerate_sys::netlink::{InterfaceName, Learning};
 use linerate_sys::netns::NetNamespace;
 use std::sync::Arc;
@@ -78,6 +80,19 @@ fn join_ports(learning: Learning, max_learned: Option<u32>) -> Result<()> {
 struct Inner;
 
 impl Inside for Inner {
+    fn reliefs(&self, test: &TestSpec) -> Vec<DutRelief> {
+        steering::relief(test).into_iter().collect()
+    }
+
+    fn relieve(
+        &mut self,
+        device: &Arc<NetNamespace>,
+        relief: DutRelief,
+        is_relieved: bool,
+    ) -> Result<()> {
+        steering::relieve(device, relief, is_relieved)
+    }
+
     /// Down and up again: meanwhile its ports take no frames, and afterwards it has forgotten its addresses.
     fn reset(&mut self, device: &Arc<NetNamespace>) -> Option<Result<Counts>> {
         Some(within(device, "the bridge", || {

@@ -3,7 +3,8 @@
 use super::cables::{Cables, Tester, dropped};
 use super::{Dut, DutSetup};
 use crate::{Result, TeardownError, TestbedError};
-use linerate_model::dut::{CounterReset, DutCounters, DutFacts, DutPlace, DutTask, DutWork};
+use linerate_model::dut::{CounterReset, DutCounters, DutFacts, DutPlace, DutRelief, DutWork};
+use linerate_model::spec::TestSpec;
 use linerate_sys::netns::NetNamespace;
 use std::io;
 use std::sync::Arc;
@@ -25,13 +26,18 @@ pub(super) trait Inside: Send {
         None
     }
 
-    /// The part of its work that [`Self::give`] takes and gives.
-    fn task(&self) -> Option<DutTask> {
-        None
+    /// What [`Self::relieve`] may relieve it by while it runs `test`.
+    fn reliefs(&self, _test: &TestSpec) -> Vec<DutRelief> {
+        Vec::new()
     }
 
-    /// Gives it that part of its work, or takes it.
-    fn give(&mut self, _device: &Arc<NetNamespace>, _is_given: bool) -> Result<()> {
+    /// Relieves it, or undoes that.
+    fn relieve(
+        &mut self,
+        _device: &Arc<NetNamespace>,
+        _relief: DutRelief,
+        _is_relieved: bool,
+    ) -> Result<()> {
         Ok(())
     }
 
@@ -148,12 +154,13 @@ impl<T: Inside> Dut for Forwarder<T> {
         self.inside.work()
     }
 
-    fn task(&self) -> Option<DutTask> {
-        self.inside.task()
+    fn reliefs(&self, test: &TestSpec) -> Vec<DutRelief> {
+        self.inside.reliefs(test)
     }
 
-    fn give(&mut self, is_given: bool) -> Result<()> {
-        self.inside.give(&self.cables.device, is_given)
+    fn relieve(&mut self, relief: DutRelief, is_relieved: bool) -> Result<()> {
+        self.inside
+            .relieve(&self.cables.device, relief, is_relieved)
     }
 
     fn reset(&mut self) -> Result<()> {

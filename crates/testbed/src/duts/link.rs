@@ -9,9 +9,10 @@ use crate::link::{
     DirectionCounters, LinkConfig, LinkHandle, Outage, PacketFilter, PacketList, Tally, Transport,
 };
 use crate::{HostId, Result, TeardownError, TestbedError};
-use linerate_model::dut::{DutCounters, DutPlace, DutThread, DutWork};
+use linerate_model::dut::{DutCounters, DutPlace, DutRelief, DutThread, DutWork};
+use linerate_model::spec::TestSpec;
 use linerate_model::units::parse_duration;
-use linerate_model::{BitRate, Clock as _, MonoInstant, PacketCount, Ratio};
+use linerate_model::{BitRate, ByteCount, Clock as _, MonoInstant, PacketCount, Ratio};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::netns::NetNamespace;
 use std::sync::Arc;
@@ -145,6 +146,14 @@ struct Element {
 /// From a reset to the beginning of its outage: both ways know of it by then.
 const NOTICE: Duration = Duration::from_millis(50);
 
+impl Element {
+    /// Both ways.
+    fn reconfigure(&self, config: &LinkConfig) -> Result<()> {
+        let mut both = [HostId::A, HostId::B].into_iter();
+        both.try_for_each(|from| self.handle.reconfigure(from, config.clone()))
+    }
+}
+
 impl Inside for Element {
     /// The element's own counts: what an interface received that the element has not yet read is not the device's yet.
     fn count(&mut self, _device: &Arc<NetNamespace>, counted: &mut DutCounters) -> Result<()> {
@@ -182,6 +191,25 @@ impl Inside for Element {
         DutWork::Threads(vec![DutThread { pid, tid, name }])
     }
 
+    fn reliefs(&self, _test: &TestSpec) -> Vec<DutRelief> {
+        let bytes = ByteCount::new(self.config.queue_bytes.get().saturating_mul(2));
+        let relief = DutRelief::LongerQueue { bytes };
+        self.config.rate.map(|_| relief).into_iter().collect()
+    }
+
+    fn relieve(
+        &mut self,
+        _device: &Arc<NetNamespace>,
+        relief: DutRelief,
+        is_relieved: bool,
+    ) -> Result<()> {
+        let mut config = self.config.clone();
+        if let (DutRelief::LongerQueue { bytes }, true) = (relief, is_relieved) {
+            config.queue_bytes = bytes;
+        }
+        self.reconfigure(&config)
+    }
+
     fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<Counts>> {
         let length = self.outage?;
         let start = MonoClock.now().after(NOTICE);
@@ -192,9 +220,7 @@ impl Inside for Element {
             outage: Some(Outage { every, length }),
             ..self.config.clone()
         };
-        let mut both = [HostId::A, HostId::B].into_iter();
-        let told = |from| self.handle.reconfigure(from, config.clone());
-        Some(both.try_for_each(told).map(|()| Counts::Kept))
+        Some(self.reconfigure(&config).map(|()| Counts::Kept))
     }
 
     fn close(&mut self) -> Result<(), Vec<TeardownError>> {

@@ -26,6 +26,7 @@ mod pipeline;
 mod process;
 mod programs;
 mod router;
+mod steering;
 mod testpmd;
 mod wire;
 mod xdp;
@@ -34,7 +35,8 @@ use crate::host::spawn_in;
 use crate::{Result, TeardownError, TestbedError};
 pub use cables::Tester;
 use cables::may_make_networks;
-use linerate_model::dut::{DutChoice, DutCounters, DutFacts, DutTask, DutWork, TesterPort};
+use linerate_model::dut::{DutChoice, DutCounters, DutFacts, DutRelief, DutWork, TesterPort};
+use linerate_model::spec::TestSpec;
 use params::PORTS;
 pub use params::{DutParam, DutSetup};
 use std::thread::JoinHandle;
@@ -182,13 +184,13 @@ pub trait Dut: Send {
     fn counters(&mut self) -> Result<DutCounters>;
     /// Whose CPU time its work is.
     fn work(&self) -> DutWork;
-    /// The part of its work that can be taken from it while it runs; `None` where there is none.
-    fn task(&self) -> Option<DutTask> {
-        None
+    /// What may relieve it while it runs `test`, and can be undone.
+    fn reliefs(&self, _test: &TestSpec) -> Vec<DutRelief> {
+        Vec::new()
     }
-    /// Gives it that part of its work, or takes it; does nothing where there is none. To be called while no test traffic
-    /// runs, and [`Self::counters`] only while it has it.
-    fn give(&mut self, _is_given: bool) -> Result<()> {
+    /// Relieves it by one of these, or undoes that. To be called while no test traffic runs, and [`Self::counters`] only
+    /// while it is not relieved.
+    fn relieve(&mut self, _relief: DutRelief, _is_relieved: bool) -> Result<()> {
         Ok(())
     }
     /// Resets it (RFC 6201) while it forwards; returns once that has begun. An error where linerate has no way to.

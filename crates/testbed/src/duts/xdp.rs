@@ -9,13 +9,15 @@ use super::params::params;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
 use crate::interfaces::{index_of, netlink, within};
 use crate::{Result, TestbedError};
-use linerate_model::dut::{DutCounters, DutPlace, DutTask};
+use linerate_model::dut::{DutCounters, DutPlace, DutRelief, DutTask};
+use linerate_model::spec::TestSpec;
 use linerate_sys::bpf::{
-    Assembler, Condition, Counters, DeviceMap, Operation, Program, SharedValue, Width, XDP_DROP,
-    XdpLink, XdpMode, XdpProgram,
+    Assembler, Condition, Counters, DeviceMap, Operation, Program, ProgramRuns, SharedValue, Width,
+    XDP_DROP, XdpLink, XdpMode, XdpProgram,
 };
 use linerate_sys::netns::NetNamespace;
 use linerate_sys::privilege::{is_in_user_namespace, lacking_for_xdp};
+use std::io;
 use std::sync::Arc;
 
 pub(super) struct Xdp;
@@ -161,6 +163,9 @@ impl std::fmt::Display for Cost {
 /// Field order is teardown order: the attachment first.
 struct End {
     link: XdpLink,
+    program: XdpProgram,
+    /// Of programs that it has replaced.
+    earlier: ProgramRuns,
     devices: DeviceMap,
     counters: Counters,
     /// Flows of the cache, if there is one.
@@ -173,6 +178,10 @@ struct End {
 const DROPPED: i16 = 8;
 const MISSES: i16 = 16;
 const COUNTERS: usize = 3;
+
+/// What the kernel counted of a program, while it did.
+const RUNS: &str = "runs";
+const RUN_TIME: &str = "run time ns";
 
 impl End {
     /// At a port of the calling thread's network.
@@ -194,6 +203,8 @@ impl End {
         let link = program.attach(index, mode).map_err(step())?;
         Ok(Self {
             link,
+            program,
+            earlier: ProgramRuns::default(),
             devices,
             counters,
             flows,
@@ -208,7 +219,14 @@ impl End {
         let step = || TestbedError::step(format!("replacing the XDP program of {port}"));
         let code = program(&self.counters, &self.devices, self.flows.as_ref(), cost);
         let program = XdpProgram::load(&code).map_err(step())?;
-        self.link.replace(&program).map_err(step())
+        self.link.replace(&program).map_err(step())?;
+        self.earlier = self.runs().map_err(step())?;
+        self.program = program;
+        Ok(())
+    }
+
+    fn runs(&self) -> io::Result<ProgramRuns> {
+        Ok(self.earlier.plus(self.program.runs()?))
     }
 }
 
@@ -305,24 +323,31 @@ fn look_up(code: &mut Assembler, flows: i32, cache: Cache) {
 struct Programs([End; 2]);
 
 impl Inside for Programs {
-    fn task(&self) -> Option<DutTask> {
+    fn reliefs(&self, _test: &TestSpec) -> Vec<DutRelief> {
         let works = self
             .0
             .iter()
             .any(|end| end.cost.work > 0 || end.cost.cache.is_some());
-        works.then_some(DutTask::Instructions)
+        let work = DutTask::Instructions;
+        let relief = works.then_some(DutRelief::Without { work });
+        relief.into_iter().collect()
     }
 
-    fn give(&mut self, _device: &Arc<NetNamespace>, is_given: bool) -> Result<()> {
+    fn relieve(
+        &mut self,
+        _device: &Arc<NetNamespace>,
+        _relief: DutRelief,
+        is_relieved: bool,
+    ) -> Result<()> {
         for end in &mut self.0 {
-            end.replace(if is_given {
-                end.cost
-            } else {
+            end.replace(if is_relieved {
                 Cost {
                     work: 0,
                     cache: None,
                     ..end.cost
                 }
+            } else {
+                end.cost
             })?;
         }
         Ok(())
@@ -331,11 +356,19 @@ impl Inside for Programs {
     fn count(&mut self, _device: &Arc<NetNamespace>, counted: &mut DutCounters) -> Result<()> {
         for end in &self.0 {
             let port = end.port.device_port();
-            let step = TestbedError::step(format!("reading the counters of {port}'s program"));
-            let read = end.counters.read().map_err(step)?;
+            let step = || TestbedError::step(format!("reading the counters of {port}'s program"));
+            let read = end.counters.read().map_err(step())?;
             let intended = dropped(DutPlace::Intended, port.as_str(), read[1]);
             counted.drops.push(intended);
             counted.counters.insert(format!("{port} frames"), read[0]);
+            let runs = end.runs().map_err(step())?;
+            if runs.count > 0 {
+                let time = u64::try_from(runs.time.as_nanos()).unwrap_or(u64::MAX);
+                counted
+                    .counters
+                    .insert(format!("{port} {RUNS}"), runs.count);
+                counted.counters.insert(format!("{port} {RUN_TIME}"), time);
+            }
             if end.cost.cache.is_some() {
                 counted.counters.insert(format!("{port} misses"), read[2]);
             }

@@ -12,13 +12,14 @@ use super::forwarder::{Counts, Forwarder, Inside};
 use super::keeper::Pending;
 use super::params::params;
 use super::programs::Program;
-use super::{Availability, Dut, DutKind, DutParam, DutSetup};
+use super::{Availability, Dut, DutKind, DutParam, DutSetup, steering};
 use crate::interfaces::{COMING_UP, index_of, netlink, within};
 use crate::{Result, TeardownError, TestbedError};
 use filter::{Filter, Firewall};
 pub(super) use filter::{NFT, nft_counters, without_table, without_tables};
 use linerate_model::Clock as _;
-use linerate_model::dut::{DutCounters, DutPlace, DutTask};
+use linerate_model::dut::{DutCounters, DutPlace, DutRelief, DutTask};
+use linerate_model::spec::TestSpec;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Netlink};
 use linerate_sys::netns::NetNamespace;
@@ -232,19 +233,29 @@ impl<R: Rules + Sync> Inside for Routing<R> {
         Some(self.restart(device).map(|()| Counts::Kept))
     }
 
-    fn task(&self) -> Option<DutTask> {
-        (!self.rules.is_empty()).then_some(DutTask::PacketFilter)
+    fn reliefs(&self, test: &TestSpec) -> Vec<DutRelief> {
+        let work = DutTask::PacketFilter;
+        let rules = (!self.rules.is_empty()).then_some(DutRelief::Without { work });
+        rules.into_iter().chain(steering::relief(test)).collect()
     }
 
-    fn give(&mut self, device: &Arc<NetNamespace>, is_given: bool) -> Result<()> {
+    fn relieve(
+        &mut self,
+        device: &Arc<NetNamespace>,
+        relief: DutRelief,
+        is_relieved: bool,
+    ) -> Result<()> {
         self.settle()?;
+        if matches!(relief, DutRelief::OtherCore(_)) {
+            return steering::relieve(device, relief, is_relieved);
+        }
         self.earlier = self.last.clone();
         let rules = Arc::clone(&self.rules);
         within(device, "the router", move || {
-            if is_given {
-                rules.make()
-            } else {
+            if is_relieved {
                 rules.remove()
+            } else {
+                rules.make()
             }
         })
     }
