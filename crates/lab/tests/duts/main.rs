@@ -13,6 +13,7 @@ mod mesh;
 mod methods;
 mod p4runtime;
 mod proof;
+mod reliefs;
 mod stages;
 mod truth;
 mod two_hosts;
@@ -132,6 +133,22 @@ const CASES: &[Case] = &[
     Case {
         name: "proof::a_device_that_drops_is_proved_by_a_wire",
         run: proof::a_device_that_drops_is_proved_by_a_wire,
+    },
+    Case {
+        name: "reliefs::what_relieves_a_device_is_undone",
+        run: reliefs::what_relieves_a_device_is_undone,
+    },
+    Case {
+        name: "reliefs::a_device_forwards_on_the_core_that_it_is_given",
+        run: reliefs::a_device_forwards_on_the_core_that_it_is_given,
+    },
+    Case {
+        name: "reliefs::a_device_is_offered_a_core_beside_pinned_threads",
+        run: reliefs::a_device_is_offered_a_core_beside_pinned_threads,
+    },
+    Case {
+        name: "reliefs::the_cost_of_a_devices_work_is_what_the_kernel_counts",
+        run: reliefs::the_cost_of_a_devices_work_is_what_the_kernel_counts,
     },
     Case {
         name: "p4runtime::a_switch_that_runs_is_set_up_and_its_counters_are_read",

@@ -1,12 +1,14 @@
 //! `linerate switch --prove`: what a wire in the device's place, and a device with less work, show.
 
 use crate::command::{rows, tried_and};
+use linerate_model::ByteCount;
+use linerate_model::dut::DutRelief;
 use linerate_model::run::{Answer, Change, Confidence, ExperimentRecord, Quantity, Run};
 use linerate_studies::run::After;
 use linerate_testkit::disturbance::undisturbed;
 
 /// The one search of a device, with its verdict put to the proof.
-fn proved(device: &str) -> Run {
+pub(crate) fn proved(device: &str) -> Run {
     let options = [
         ("dut", device),
         ("frame-size", "64"),
@@ -44,6 +46,10 @@ fn confirmed(device: &str) -> Option<Run> {
     Some(part)
 }
 
+pub(crate) fn relief(record: &ExperimentRecord) -> Option<DutRelief> {
+    change(record).and_then(Change::relief)
+}
+
 fn change(record: &ExperimentRecord) -> Option<Change> {
     record.experiment.test.as_ref().map(|test| test.change)
 }
@@ -63,12 +69,12 @@ pub(crate) fn a_device_is_proved_by_a_wire_and_by_less_work() {
         let Some(part) = confirmed(device) else {
             continue;
         };
-        let [wire, without] = part.experiments.as_slice() else {
+        let [wire, without, moved @ ..] = part.experiments.as_slice() else {
             panic!("{device}: {:?}", part.experiments);
         };
         assert_eq!(change(wire), Some(Change::Wire), "{device}");
         assert!(
-            matches!(change(without), Some(Change::Without { .. })),
+            matches!(relief(without), Some(DutRelief::Without { .. })),
             "{device}: {without:?}"
         );
         for record in [wire, without] {
@@ -77,20 +83,30 @@ pub(crate) fn a_device_is_proved_by_a_wire_and_by_less_work() {
         }
         // Most of its time goes there: without that work it forwards several times as much.
         assert!(gain(without) > 2.0, "{device}: {without:?}");
-        let evidence = &part.verdict.as_ref().unwrap().evidence[0];
-        assert!(evidence.starts_with("Without the "), "{evidence}");
+        let evidence = &part.verdict.as_ref().unwrap().evidence;
+        let without = evidence
+            .iter()
+            .find(|said| said.starts_with("Without the "));
+        assert!(without.is_some(), "{evidence:?}");
+        // An XDP program works where the frame came; what the kernel does moves.
+        assert_eq!(moved.len(), usize::from(device.starts_with("router")));
     }
 }
 
 /// What a link drops above its rate arrives over a wire.
 pub(crate) fn a_device_that_drops_is_proved_by_a_wire() {
-    let Some(part) = confirmed("link,rate=20M") else {
+    let Some(part) = confirmed("link,rate=20M,queue=65536") else {
         return;
     };
-    let [wire] = part.experiments.as_slice() else {
+    let [wire, longer] = part.experiments.as_slice() else {
         panic!("{:?}", part.experiments);
     };
     assert_eq!(change(wire), Some(Change::Wire));
     let outcome = wire.experiment.outcome.as_ref().unwrap();
     assert_eq!(outcome.observed[0].prediction.quantity, Quantity::LossRatio);
+    // What is above its rate is lost whatever its queue holds.
+    let bytes = ByteCount::new(2 * 65_536);
+    assert_eq!(relief(longer), Some(DutRelief::LongerQueue { bytes }));
+    let outcome = longer.experiment.outcome.as_ref().unwrap();
+    assert_ne!(outcome.answer, Answer::Agreed, "{outcome:?}");
 }
