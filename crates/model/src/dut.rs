@@ -135,7 +135,7 @@ impl DutCores {
         let sender = pinned[0].or_else(|| other(&[pinned[1]]))?;
         let receiver = pinned[1].or_else(|| other(&[Some(sender)]))?;
         let third = other(&[Some(sender), Some(receiver)]);
-        let device = third.or(Some(receiver).filter(|core| *core != sender))?;
+        let device = third.or_else(|| (receiver != sender).then_some(receiver))?;
         Some(Self {
             device,
             sender,
