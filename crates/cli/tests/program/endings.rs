@@ -168,7 +168,7 @@ impl Left {
         while still < 5 && self.child.try_wait().unwrap().is_none() {
             let pid = self.child.id();
             if MonoClock.now() >= deadline {
-                let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+                let status = fs::read_to_string(format!("/proc/{pid}/status"));
                 return Err(format!("it is busy for ever: {status:?}"));
             }
             let is_settled = match kind {
@@ -204,15 +204,15 @@ impl Left {
 
 /// Whether a process watches for its end, and its first thread waits.
 fn is_waiting(pid: u32) -> bool {
-    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
+    let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm"));
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()
         .flatten()
         .flatten();
     let is_ready = tasks
         .filter_map(|task| name(task).ok())
         .any(|name| name == "ending\n");
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).unwrap_or_default();
+    let stat = fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).unwrap_or_default();
     is_ready && stat.contains(") S ")
 }
 
@@ -258,7 +258,7 @@ impl Bench {
         );
         let table = table.display().to_string();
         let key = place.with("mesh.key", &[7; 32]);
-        std::fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
         let key = key.display().to_string();
         let listen = ["--listen", "127.0.0.1:0", "--key", &key];
         let allowed = [&listen[..], &["--allow-mesh", "127.0.0.0/8"]].concat();
