@@ -273,11 +273,12 @@ impl Switch {
         self.core
             .pipeline(&program, &mut packet, program.ingress, observer);
         let now = time.end();
+        self.core.now = now;
         packet.times.leave(DutStage::Ingress, now);
         packet.exited = false;
         let requests = std::mem::take(&mut packet.requests);
         if let Some((session, list)) = requests.clone {
-            self.clone_in_ingress(&program, &packet, session, list, now, observer);
+            self.clone_in_ingress(&program, &packet, session, list, observer);
         }
         if let Some(list) = requests.digest {
             self.digest(&packet, list);
@@ -310,7 +311,6 @@ impl Switch {
         packet: &Packet,
         session: u32,
         list: u64,
-        now: u64,
         observer: &mut O,
     ) {
         let mut copy = self.queues.spare();
@@ -325,7 +325,7 @@ impl Switch {
             program.intrinsic.instance_type,
             Instance::IngressClone as u64,
         );
-        self.send_clone(copy, session, CopyKind::IngressClone, now, observer);
+        self.send_clone(copy, session, CopyKind::IngressClone, observer);
     }
 
     fn send_clone<O: Observer>(
@@ -333,7 +333,6 @@ impl Switch {
         copy: Box<Packet>,
         session: u32,
         kind: CopyKind,
-        now: u64,
         observer: &mut O,
     ) {
         let Some(to) = self.sessions.get_mut(&session) else {
@@ -345,7 +344,7 @@ impl Switch {
         let mut copy = copy;
         copy.truncate = copy.truncate.min(to.truncate.unwrap_or(usize::MAX));
         let replicas = std::mem::take(&mut to.replicas);
-        self.send_replicas(copy, &replicas, now, observer);
+        self.send_replicas(copy, &replicas, self.core.now, observer);
         if let Some(to) = self.sessions.get_mut(&session) {
             to.replicas = replicas;
         }
@@ -492,7 +491,7 @@ impl Switch {
                 program.intrinsic.instance_type,
                 Instance::EgressClone as u64,
             );
-            self.send_clone(copy, session, CopyKind::EgressClone, now, observer);
+            self.send_clone(copy, session, CopyKind::EgressClone, observer);
         }
         if packet.get(program.intrinsic.egress_spec) == u64::from(DROP_PORT) {
             return self.drop(packet, DropPlace::Egress, observer);
