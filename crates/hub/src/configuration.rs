@@ -282,9 +282,8 @@ impl HubArgs {
                 jitter: table.jitter,
                 max_duration: table.max_duration,
             };
-            let mut schedule = times.schedule(name, table.source(name, &folder)?)?;
-            schedule.key = table.key.as_ref().map(|key| folder.join(key));
-            schedules.push(schedule);
+            let key = table.key.as_ref().map(|key| folder.join(key));
+            schedules.push(times.schedule(name, table.source(name, &folder)?, key)?);
         }
         let times = Times {
             every: self.every,
@@ -293,7 +292,7 @@ impl HubArgs {
         };
         for path in &self.inventories {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            let schedule = times.schedule(&name, InventorySource::File(path.clone()))?;
+            let schedule = times.schedule(&name, InventorySource::File(path.clone()), None)?;
             if schedules.iter().any(|other| other.name == schedule.name) {
                 let message = format!(
                     "two schedules are called {name}: rename an inventory's file, or name them under [schedules] of --config"
@@ -357,13 +356,18 @@ struct Times {
 }
 
 impl Times {
-    fn schedule(&self, name: &str, source: InventorySource) -> Result<MeshSchedule, Failure> {
+    fn schedule(
+        &self,
+        name: &str,
+        source: InventorySource,
+        key: Option<PathBuf>,
+    ) -> Result<MeshSchedule, Failure> {
         check_name("schedule", name)?;
         let PlannedInventory { inventory, longest } = source.read()?;
         Ok(MeshSchedule {
             name: name.to_owned(),
             source,
-            key: None,
+            key,
             schedule: Schedule::new(
                 self.every.unwrap_or(USUAL_PERIOD),
                 self.jitter,
