@@ -238,6 +238,8 @@ impl DatapathChoice {
     pub const FLOWS: &str = "flows";
     /// See [`FLOWS`](Self::FLOWS).
     pub const FIRST_FLOW: &str = "first-flow";
+    /// How many flows there are: numbers from 0 on, below 2^20.
+    pub const FLOW_NUMBERS: u32 = 1 << 20;
     /// Number of ports of a mesh. Streams of which several arrive at a port are told apart by one byte.
     pub const MESH_PORTS: RangeInclusive<usize> = 3..=16;
 

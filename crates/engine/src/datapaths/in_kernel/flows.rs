@@ -7,6 +7,7 @@
 //! # References
 //! - Pseudo-random addresses and ports: RFC 4814 §4.4, §4.5
 
+use linerate_model::spec::DatapathChoice;
 use linerate_sys::bpf::{Assembler, Operation, Register};
 
 /// The flows of a test: so many of all that there are, from one on.
@@ -36,11 +37,9 @@ const SPREAD: [u64; 3] = [
     0x2545_f491_4f6c_dd1d,
 ];
 
-/// Bits of a flow's number: 2^20 are more than [`MAX_FLOWS`].
-const FLOW_BITS: u32 = 20;
-
-/// Number of the last flow that there is.
-pub(in crate::datapaths) const LAST_FLOW: u32 = (1 << FLOW_BITS) - 1;
+/// Number of the last flow that there is; all its bits are ones.
+pub(in crate::datapaths) const LAST_FLOW: u32 = DatapathChoice::FLOW_NUMBERS - 1;
+const _: () = assert!(DatapathChoice::FLOW_NUMBERS.is_power_of_two() && MAX_FLOWS <= LAST_FLOW);
 
 impl Flows {
     /// `None` for none, or more than [`MAX_FLOWS`].

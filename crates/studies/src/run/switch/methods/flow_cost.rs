@@ -27,9 +27,9 @@ const TIME: Duration = Duration::from_millis(300);
 /// Frames of each before it counts, so that a cache has the flows that it holds.
 const WARM_UP: Duration = Duration::from_millis(200);
 
-/// How far apart the first flows of two turns are, of 2^20 flows: each turn has flows of its own, so that a collision in a
+/// How far apart the first flows of two turns are: each turn has flows of its own, so that a collision in a
 /// cache, which some sets of flows have more of than others, is in one of them.
-const STEP: usize = (1 << 20) / TURNS;
+const STEP: usize = DatapathChoice::FLOW_NUMBERS as usize / TURNS;
 
 impl Method for FlowCostCurve {
     fn id(&self) -> &'static str {
