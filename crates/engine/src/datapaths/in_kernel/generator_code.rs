@@ -11,6 +11,7 @@ use super::flows::Flows;
 use linerate_sys::bpf::{
     Assembler, Condition, Label, Operation, Program, Register, Width, XDP_DROP,
 };
+use linerate_wire::schedule::BURST_TOLERANCE;
 
 /// Number of the next frame.
 pub(super) const NEXT: Field = Field(0);
@@ -365,8 +366,8 @@ fn due(code: &mut Code, at_once: i32, not_now: Label) {
     code.asm.place(go);
 }
 
-/// [`BURST_TOLERANCE`](linerate_wire::schedule::BURST_TOLERANCE).
-const TOLERANCE_NS: i32 = 50_000;
+/// Below a second, as a number in a program.
+const TOLERANCE_NS: i32 = BURST_TOLERANCE.subsec_nanos().cast_signed();
 
 /// Four fifths of 2^32, rounded up.
 const FOUR_FIFTHS: u64 = 0xcccc_cccd;
