@@ -55,6 +55,9 @@ impl Element {
         let run = measured(&[
             ("dut", &dut),
             ("frame-size", &self.frame_bytes.to_string()),
+            // The kernel's own generator waits while a program is attached anywhere on this host, as each search
+            // does all the time.
+            ("generator", "af-packet"),
             ("loss-goal", "0"),
             ("width", "1%"),
             ("min-frame-rate", "100"),
@@ -82,6 +85,7 @@ pub(crate) fn both_bounds_hold_the_rate_of_any_link() {
     let mut random = Random::new(SEED);
     let mut seen = Vec::new();
     let [mut wrong, mut open] = [0, 0];
+    let mut is_ever_disturbed = false;
     let count = if is_short { FEW } else { ALL };
     let elements: Vec<_> = (0..count)
         .map(|_| Element::by_chance(&mut random))
@@ -90,6 +94,7 @@ pub(crate) fn both_bounds_hold_the_rate_of_any_link() {
         // A queue of 20 ms overflows while the element's thread stands still, at any load.
         let searched = undisturbed(|| at_once(some, Element::bounds));
         let is_disturbed = searched.is_disturbed();
+        is_ever_disturbed |= is_disturbed;
         for (element, [low, high]) in some.iter().zip(searched.value) {
             let found = [low, high.filter(|_| !is_disturbed)];
             wrong += usize::from(!element.is_held(found));
@@ -101,9 +106,10 @@ pub(crate) fn both_bounds_hold_the_rate_of_any_link() {
         }
     }
     assert_eq!(wrong, 0, "of {count}:\n{}", seen.join("\n"));
-    // Bounds that hold everything would be no result; three elements are too few to ask for a share.
+    // Bounds that hold everything would be no result; of three elements one may have none by chance.
+    let most = if is_short { 1 } else { count / 10 };
     assert!(
-        is_short || open * 10 <= count,
+        open <= most || is_short && is_ever_disturbed,
         "{open} of {count} have no bound:\n{}",
         seen.join("\n")
     );

@@ -3,6 +3,9 @@
 //! The kernel runs attached programs by direct jumps, which it prepares anew at each call for a program that is attached
 //! nowhere: then every call waits for two grace periods of RCU, some ten milliseconds (Linux `bpf_prog_change_xdp`,
 //! `BPF_DISPATCHER_MAX`). A veth in a network namespace of its own, which nobody else sees, avoids that.
+//!
+//! It does not avoid the wait for others: while any XDP program is attached or taken off on this host, calls of the
+//! generator wait for the lock of those jumps, some milliseconds. Slots missed then are seen as a sender that fell short.
 
 use crate::error::Result;
 use linerate_sys::bpf::{XdpLink, XdpMode, XdpProgram};
