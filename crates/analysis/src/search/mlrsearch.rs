@@ -88,7 +88,8 @@ const DISTURBED_LIMIT: u32 = 2;
 const DISTURBED_LIMIT_PROVEN: u32 = 6;
 /// The end of a budget, in times of what a lower bound takes: a load may turn out to be too high.
 const LAST_CHANCES: f64 = 2.0;
-/// A budget of which the end would be more than this part has none: it is short, and for finding where to look.
+/// The end is at most this part of the budget. One of which that is less than a lower bound takes has no end: it is
+/// short, and for finding where to look.
 const LARGEST_END: u32 = 3;
 /// Predictions per goal: the first hits on a steady device, the others follow a device whose
 /// forwarding depends on the overload.
@@ -253,10 +254,10 @@ impl Controller {
         let goals = self.config.goals.iter().zip(&self.states);
         let mut open = goals.filter(|(_, state)| state.given_up.is_none() && state.done.is_none());
         let late = open.find(|(goal, _)| {
-            let end = goal.lower_bound_time().mul_f64(LAST_CHANCES);
-            left <= end
-                && end <= self.config.time_budget / LARGEST_END
-                && self.history.relevant(goal).lower.is_none()
+            let least = goal.lower_bound_time();
+            let most = self.config.time_budget / LARGEST_END;
+            let end = least.mul_f64(LAST_CHANCES).min(most);
+            least <= end && left <= end && self.history.relevant(goal).lower.is_none()
         });
         late.map(|(goal, _)| goal)
     }

@@ -284,6 +284,31 @@ fn a_search_that_is_not_settled_has_a_lower_bound_all_the_same() {
     assert!(without <= 3, "{without} of {}", 3 * INTERRUPTED_SEARCHES);
 }
 
+/// The budget of a quick search has room for one lower bound at its end.
+#[test]
+fn a_short_search_ends_with_a_lower_bound() {
+    let mut without = 0;
+    for seed in 0..u64::from(INTERRUPTED_SEARCHES) {
+        let mut device = Device::hard(CAPACITY, seed);
+        let mut random = Random::new(seed + 2000);
+        let config = SearchConfig {
+            goals: vec![SearchGoal::for_loss(Ratio::ZERO)],
+            time_budget: Duration::from_secs(12),
+            ..config(seed)
+        };
+        let run = run(start(config), |load, duration| {
+            interrupted(device.measure(load, duration), 2.0, &mut random)
+        });
+        let goal = &run.goals[0];
+        assert!(run.time <= Duration::from_secs(12));
+        match goal.lower_bound {
+            Some(lower) => assert!(lower <= CAPACITY, "{seed}: {goal:?}"),
+            None => without += 1,
+        }
+    }
+    assert!(without <= 3, "{without} of {INTERRUPTED_SEARCHES}");
+}
+
 /// What the strictest goal says of a search that ends like this.
 fn shortfall(id: &str, config: SearchConfig, device: &str) -> String {
     let mut device = super::device(device, 1);
