@@ -25,6 +25,9 @@ const INSERT_TRIALS: &str = "INSERT INTO trials (started, run, schedule, tool, p
         valid, duration_s, intended_bps, offered_bps, received_bps, loss_ratio, delay_p50_ns, delay_p99_ns, limit_id)
     ON CONFLICT DO NOTHING";
 
+/// Tells who listens of a round that is done, by the id of its run.
+const NOTIFY: &str = "SELECT pg_notify('linerate_rounds', $1)";
+
 impl Database {
     /// Makes sure that the rows are those of this archive, and that they will be.
     ///
@@ -56,8 +59,8 @@ impl Database {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Makes the rows of a document, then says that its round is done: all or nothing, and nothing the second time. Rows that
-    /// are older than `keep` are not made. How many are new.
+    /// Makes the rows of a document, then says that its round is done, also to who listens: all or nothing, and nothing the
+    /// second time. Rows that are older than `keep` are not made. How many are new.
     ///
     /// # Errors
     ///
@@ -80,10 +83,17 @@ impl Database {
                  WHERE rounds.state <> 'done' AND (rounds.state <> 'leased' OR rounds.fence = excluded.fence)";
             let number = signed(round.number);
             let holder = &round.holder;
-            step.execute(done, &[&round.schedule, &number, &round.fence, holder])
+            let ended = step
+                .execute(done, &[&round.schedule, &number, &round.fence, holder])
                 .await
                 .map_err(fail)?;
             end_lease(&step, round.fence).await.map_err(fail)?;
+            if ended > 0 {
+                // Once for each round: commits with notifications wait for each other.
+                step.execute(NOTIFY, &[&archived.run.id])
+                    .await
+                    .map_err(fail)?;
+            }
         }
         step.commit().await.map_err(fail)?;
         Ok(trials)

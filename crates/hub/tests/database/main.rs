@@ -16,8 +16,9 @@ use linerate_testkit::disk::TinyDisk;
 use postgres::Postgres;
 use rustix::process::Signal;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -215,6 +216,36 @@ fn a_hub_that_wakes_after_its_lease_has_lapsed_changes_nothing() {
     for pair in bench.spans().windows(2) {
         assert!(pair[0].1 <= pair[1].0, "{pair:?}");
     }
+}
+
+#[test]
+#[ignore = "needs the package postgresql-15"]
+fn who_listens_is_told_of_every_round_once() {
+    let (bench, postgres) = (Bench::new(), Postgres::start());
+    let mut listener = postgres.psql("LISTEN linerate_rounds");
+    let listener = listener.args(["-f", "-"]).stdin(Stdio::piped());
+    let mut listener = listener.stdout(Stdio::piped()).spawn().unwrap();
+    let listening = "SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN linerate_rounds'";
+    await_that("a listener", || postgres.number(listening) == 1);
+    let hub = serving(&bench, &postgres, &[]);
+    await_that("three rounds", || bench.made().len() >= 3);
+    settle(hub, &bench, &postgres);
+    // `psql` shows notifications behind a statement.
+    let mut order = listener.stdin.take().unwrap();
+    order.write_all(b"SELECT 1;\n").unwrap();
+    drop(order);
+    let said = String::from_utf8(listener.wait_with_output().unwrap().stdout).unwrap();
+    let told = said
+        .lines()
+        .filter(|line| line.starts_with("Asynchronous notification"));
+    let told: Vec<_> = told.collect();
+    for run in bench.made() {
+        let of_it = told
+            .iter()
+            .filter(|line| line.contains(&format!("\"{run}\"")));
+        assert_eq!(of_it.count(), 1, "{run}: {said}");
+    }
+    assert_eq!(told.len(), bench.made().len(), "{said}");
 }
 
 #[test]
