@@ -3,7 +3,7 @@
 
 use linerate_agent::{Agent, AgentPlan, serve};
 use linerate_client::address::{Endpoint, PeerAddress};
-use linerate_client::{Client, HeldLease, LeaseOutcome, Target};
+use linerate_client::{Client, HeldLease, LeaseOutcome, Leased, Target};
 use linerate_model::agent::AgentEvent;
 use linerate_model::spec::{Direction, Stop, TestSpec};
 use linerate_model::{Clock as _, RefusalCode};
@@ -172,9 +172,15 @@ fn a_lease_outlives_its_connection_and_is_renewed_over_another() {
     let agent = Agent::start(plan()).unwrap();
     let (port, passing) = relay(agent.port());
     let held = HeldLease::take(&target(port, None), "the first", TERM).unwrap();
-    let LeaseOutcome::Held(fence) = held.outcome() else {
+    let LeaseOutcome::Held(Leased { fence, wall_clock }) = held.outcome() else {
         panic!("no lease")
     };
+    // One host has one clock.
+    let clock = wall_clock.unwrap();
+    assert!(
+        clock.offset_ns.unsigned_abs() <= clock.error_ns,
+        "{clock:?}"
+    );
     let mut other = client(agent.port(), None);
     let mut is_refused_for = |time: Duration| {
         let end = MonoClock.now().after(time);

@@ -149,8 +149,8 @@ impl Watcher for JsonLines {
             Event::Cores { .. } => return,
             Event::Began { kind, title, hosts } => {
                 let host = |host: &Host| {
-                    let Host { role, name, facts } = host;
-                    json!({"role": role, "name": name, "cpu": facts.cpu_model, "kernel": facts.kernel_release})
+                    let facts = &host.facts;
+                    json!({"role": host.role, "name": host.name, "cpu": facts.cpu_model, "kernel": facts.kernel_release})
                 };
                 let hosts: Vec<_> = hosts.iter().map(host).collect();
                 json!({"event": "began", "kind": kind, "title": title, "hosts": hosts})

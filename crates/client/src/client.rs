@@ -282,14 +282,14 @@ impl Client {
         let peer = self.target.peer_facts.as_ref();
         vec![
             Host {
-                role: HostRole::Client,
                 name: self.facts.hostname.clone(),
                 facts: self.facts.clone(),
+                ..Host::new(HostRole::Client)
             },
             Host {
-                role: HostRole::Server,
                 name: hostname.or_else(|| Some(self.peer.clone())),
                 facts: peer.unwrap_or(&self.hello.facts).clone(),
+                ..Host::new(HostRole::Server)
             },
         ]
     }

@@ -3,10 +3,11 @@
 use crate::client::Client;
 use crate::target::Target;
 use anyhow::{Result, bail};
+use linerate_model::run::WallClockOffset;
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_peers::{Fence, LeaseGrant, LeaseRequest, PeerEvent, Refusal, RefusalCode};
 use linerate_session::SessionEvent;
-use linerate_sys::clock::MonoClock;
+use linerate_sys::clock::{MonoClock, unix_nanos};
 use linerate_sys::ending;
 use std::convert::Infallible;
 use std::io;
@@ -28,7 +29,16 @@ pub enum LeaseOutcome {
     /// The agent cannot be reached, or grants none.
     Failed(String),
     /// It is held.
-    Held(Fence),
+    Held(Leased),
+}
+
+/// A lease as it was granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leased {
+    /// Its number.
+    pub fence: Fence,
+    /// The agent's wall clock against this host's; `None` where the agent is older and does not tell.
+    pub wall_clock: Option<WallClockOffset>,
 }
 
 impl Client {
@@ -121,17 +131,17 @@ fn hold(
     wish: &Receiver<Infallible>,
 ) -> bool {
     let taken = Client::connect(target)
-        .and_then(|mut client| Ok((client.lease(LeaseRequest::Take { holder, term })?, client)));
+        .and_then(|mut client| Ok((take(&mut client, holder, term)?, client)));
     let (outcome, renewal) = match taken {
-        Ok((Ok(grant), client)) => {
+        Ok((Ok(leased), client)) => {
             let renewal = Renewal {
                 target,
-                fence: grant.fence,
+                fence: leased.fence,
                 term,
                 client: Some(client),
                 renewed: MonoClock.now(),
             };
-            (LeaseOutcome::Held(grant.fence), Some(renewal))
+            (LeaseOutcome::Held(leased), Some(renewal))
         }
         Ok((Err(refusal), _)) => match refusal.code {
             RefusalCode::Busy => (LeaseOutcome::Busy(refusal.message), None),
@@ -142,6 +152,19 @@ fn hold(
     // Who wanted to know may be gone.
     drop(tell.send(outcome));
     renewal.is_some_and(|renewal| renewal.until(wish))
+}
+
+/// Asks for a lease, and compares the two hosts' wall clocks.
+fn take(client: &mut Client, holder: String, term: Duration) -> Result<Result<Leased, Refusal>> {
+    let (asked_unix_ns, asked) = (unix_nanos(), MonoClock.now());
+    let granted = client.lease(LeaseRequest::Take { holder, term })?;
+    let round_trip = MonoClock.now().saturating_since(asked);
+    Ok(granted.map(|grant| Leased {
+        fence: grant.fence,
+        wall_clock: grant
+            .unix_ns
+            .map(|read| WallClockOffset::of(asked_unix_ns, round_trip, read)),
+    }))
 }
 
 /// A lease that is held.

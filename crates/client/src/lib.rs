@@ -16,7 +16,7 @@ mod pulse;
 mod target;
 
 pub use client::{Client, greet};
-pub use lease::{HeldLease, LeaseOutcome};
+pub use lease::{HeldLease, LeaseOutcome, Leased};
 pub use linerate_observe::preloaded;
 pub use outcome::{BrokenTest, DirectionOutcome, TestOutcome};
 pub use ports::Ports;

@@ -42,6 +42,15 @@ pub fn wall_now() -> WallTime {
     WallTime::nearest(clock_gettime(ClockId::Realtime).tv_sec)
 }
 
+/// Wall time, nanoseconds since 1970-01-01T00:00:00Z, to compare two hosts' clocks; the last one that fits (the year 2262)
+/// where the clock was set beyond it.
+pub fn unix_nanos() -> i64 {
+    let now = clock_gettime(ClockId::Realtime);
+    now.tv_sec
+        .saturating_mul(1_000_000_000)
+        .saturating_add(now.tv_nsec)
+}
+
 /// Whether `deadline` has been reached.
 pub fn has_passed(deadline: MonoInstant) -> bool {
     MonoClock.now() >= deadline

@@ -50,6 +50,7 @@ impl Held {
             fence: self.fence,
             term: self.until.saturating_since(now),
             wanted: self.wanted,
+            unix_ns: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Lease;
 use linerate_model::Clock as _;
 use linerate_peers::{Fence, LeaseGrant, LeaseRequest, Refusal};
-use linerate_sys::clock::MonoClock;
+use linerate_sys::clock::{MonoClock, unix_nanos};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +18,11 @@ impl SharedLease {
 
     /// Decides on the request of a controller at `from`.
     pub(crate) fn ask(&self, request: &LeaseRequest, from: IpAddr) -> Result<LeaseGrant, Refusal> {
-        self.locked().ask(MonoClock.now(), request, from)
+        let granted = self.locked().ask(MonoClock.now(), request, from)?;
+        Ok(LeaseGrant {
+            unix_ns: Some(unix_nanos()),
+            ..granted
+        })
     }
 
     /// Admits a test of this lease, or of none, until the returned value is dropped.

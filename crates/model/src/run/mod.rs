@@ -17,6 +17,7 @@ mod study;
 mod tcp;
 mod trial;
 mod verdict;
+mod wall_clock;
 mod work;
 
 pub use crate::delay::{Delay, DelayOf, DelayQuantile, Statistic};
@@ -56,6 +57,7 @@ pub use study::{
 pub use tcp::TcpSummary;
 pub use trial::{Trial, TrialInterval};
 pub use verdict::{Confidence, Finding, NextLimit, RuleOutcome, Verdict, Weighed};
+pub use wall_clock::WallClockOffset;
 pub use work::{
     ByteStreamResult, ClosedLoopResult, ConnectionOutcomes, ConnectionsResult, DatagramsResult,
     ExchangeConditions, FlowClassResult, FlowsResult, OpenLoopResult, Slowdown, TrialWork,
@@ -231,6 +233,9 @@ pub struct Host {
     /// CPU, kernel, memory, interface, sysctls…
     #[serde(default)]
     pub facts: Facts,
+    /// Its wall clock against that of the host that wrote the run; absent where they were not compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_clock: Option<WallClockOffset>,
 }
 
 impl Host {
@@ -240,6 +245,7 @@ impl Host {
             role,
             name: None,
             facts: Facts::default(),
+            wall_clock: None,
         }
     }
 }

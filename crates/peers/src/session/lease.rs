@@ -88,4 +88,7 @@ pub struct LeaseGrant {
     /// Whether another controller has asked for one since it was taken.
     #[serde(default)]
     pub wanted: bool,
+    /// What the agent's wall clock showed as it answered, nanoseconds since 1970 UTC; older agents do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unix_ns: Option<i64>,
 }

@@ -1,8 +1,8 @@
 //! Facts of the hosts, and the configuration that repeats the run.
 
-use crate::figures::{UNKNOWN, float, rate};
+use crate::figures::{UNKNOWN, float, nanos, rate};
 use crate::page::heading;
-use linerate_model::run::{Host, Run};
+use linerate_model::run::{Host, Run, WallClockOffset};
 use linerate_model::{BitRate, ByteCount};
 use maud::{Markup, html};
 use serde_json::Value;
@@ -22,6 +22,13 @@ pub(super) fn facts(hosts: &[Host], level: u8) -> Markup {
         (key.replace(['-', '_'], " "), values)
     };
     let mut rows: Vec<_> = keys.into_iter().map(row).collect();
+    if hosts.iter().any(|host| host.wall_clock.is_some()) {
+        let compared = |host: &Host| host.wall_clock.map_or_else(|| UNKNOWN.to_owned(), offset);
+        rows.push((
+            "wall clock, ahead of this run's".to_owned(),
+            hosts.iter().map(compared).collect(),
+        ));
+    }
     if rows.is_empty() {
         rows.push(("all".to_owned(), vec![UNKNOWN.to_owned(); hosts.len()]));
     }
@@ -54,6 +61,17 @@ fn named_values(
             }
         }
     }
+}
+
+/// `-40 s ± 1.2 ms`.
+fn offset(clock: WallClockOffset) -> String {
+    let WallClockOffset {
+        offset_ns,
+        error_ns,
+    } = clock;
+    let [size, error] = [offset_ns.unsigned_abs(), error_ns].map(|time| nanos(float(time)));
+    let sign = if offset_ns < 0 { "-" } else { "" };
+    format!("{sign}{size} ± {error}")
 }
 
 fn name(host: &Host) -> String {
@@ -126,7 +144,28 @@ pub(super) fn configuration(run: &Run, level: u8) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::run::HostRole;
     use serde_json::json;
+
+    #[test]
+    fn the_clock_of_a_host_is_a_row_of_its_facts() {
+        let clock = WallClockOffset {
+            offset_ns: -40_000_000_000,
+            error_ns: 1_200_000,
+        };
+        let known = Host {
+            wall_clock: Some(clock),
+            ..Host::new(HostRole::Server)
+        };
+        let both = [Host::new(HostRole::Client), known];
+        let page = facts(&both, 2).into_string();
+        assert!(
+            page.contains("wall clock") && page.contains("-40 s ± 1.2 ms"),
+            "{page}"
+        );
+        assert!(page.contains(UNKNOWN), "{page}");
+        assert!(!facts(&both[..1], 2).into_string().contains("wall clock"));
+    }
 
     #[test]
     fn a_fact_has_the_unit_that_its_key_names() {

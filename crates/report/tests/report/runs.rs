@@ -601,9 +601,9 @@ fn host(role: HostRole) -> Host {
     .into_iter()
     .collect();
     Host {
-        role,
         name: Some(format!("netns://{}", role.as_str())),
         facts,
+        ..Host::new(role)
     }
 }
 

@@ -560,6 +560,7 @@ fn a_lease_is_decided_on_between_tests_and_the_session_goes_on() {
         fence: FENCE,
         term: LEASE_TERM,
         wanted: true,
+        unix_ns: Some(-5),
     };
     // Others are shown the holder's words.
     let (heard, told) = asked(&mut client, take("a\n".repeat(1000)), Ok(grant));

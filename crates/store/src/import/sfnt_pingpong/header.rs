@@ -151,14 +151,14 @@ impl Header {
         });
         vec![
             Host {
-                role: HostRole::Client,
                 name: uname.split(' ').nth(1).map(str::to_owned),
                 facts: facts(client),
+                ..Host::new(HostRole::Client)
             },
             Host {
-                role: HostRole::Server,
                 name: address.map(str::to_owned),
                 facts: facts(server),
+                ..Host::new(HostRole::Server)
             },
         ]
     }

@@ -4,13 +4,12 @@ use super::Hosts;
 use super::leases::RoundLeases;
 use anyhow::Result;
 use linerate_client::address::{Endpoint, endpoint_for_others};
-use linerate_client::{Client, Target, TestOutcome};
+use linerate_client::{Client, Leased, Target, TestOutcome};
 use linerate_model::Clock as _;
 use linerate_model::mesh::MeshPair;
-use linerate_model::run::Host;
+use linerate_model::run::{Host, HostRole};
 use linerate_model::spec::TestSpec;
 use linerate_model::time::MonoInstant;
-use linerate_peers::Fence;
 use linerate_sys::clock::MonoClock;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,9 +99,8 @@ impl Agents {
         let begin = MonoClock.now().after(delay);
         thread::scope(|scope| {
             let started = jobs.iter().map(|(pair, specs)| {
-                let fences =
-                    [pair.dialer, pair.listener].map(|host| held.fence(&self.targets[host]));
-                let work = move || self.of_pair(*pair, fences, specs, begin, interrupt);
+                let leases = [pair.dialer, pair.listener].map(|host| held.of(&self.targets[host]));
+                let work = move || self.of_pair(*pair, leases, specs, begin, interrupt);
                 (
                     specs.len(),
                     thread::Builder::new().spawn_scoped(scope, work),
@@ -125,7 +123,7 @@ impl Agents {
     fn of_pair(
         &self,
         pair: MeshPair,
-        [dialer, listener]: [Result<Option<Fence>, String>; 2],
+        leases: [Result<Option<Leased>, String>; 2],
         specs: &[TestSpec],
         begin: MonoInstant,
         interrupt: &AtomicBool,
@@ -139,12 +137,13 @@ impl Agents {
         let Ok(Reached { endpoint, .. }) = &self.reached[pair.listener] else {
             return all("it is away".to_owned());
         };
-        let (fence, listener) = match (dialer, listener) {
-            (Ok(dialer), Ok(listener)) => (dialer, listener),
-            (Err(why), _) | (_, Err(why)) => return all(why),
+        let (dialer, listener) = match leases {
+            [Ok(dialer), Ok(listener)] => (dialer, listener),
+            [Err(why), _] | [_, Err(why)] => return all(why),
         };
+        let fence_of = |lease: Option<Leased>| lease.map(|lease| lease.fence);
         let target = Target {
-            fence,
+            fence: fence_of(dialer),
             ..self.targets[pair.dialer].clone()
         };
         let mut client = match Client::connect(&target) {
@@ -158,13 +157,21 @@ impl Agents {
                 return Err(String::clone(why));
             }
             let delay = begin.saturating_since(MonoClock.now());
-            let made = client.delegate(endpoint, listener, spec, delay, &mut go_on);
-            made.map_err(|error| {
+            let made = client.delegate(endpoint, fence_of(listener), spec, delay, &mut go_on);
+            let (outcome, mut hosts) = made.map_err(|error| {
                 let why = format!("{error:#}");
                 // Neither direction is likelier than the other to pass a session that failed.
                 broken = Some(why.clone());
                 why
-            })
+            })?;
+            for host in &mut hosts {
+                let lease = match host.role {
+                    HostRole::Client => dialer,
+                    HostRole::Server => listener,
+                };
+                host.wall_clock = lease.and_then(|lease| lease.wall_clock);
+            }
+            Ok((outcome, hosts))
         };
         specs.iter().map(one).collect()
     }

@@ -3,10 +3,10 @@
 //! All or none are held while some are waited for: two controllers that each wait for what the other holds would wait for
 //! ever. Who gives leases back for which another has asked lets that one go first.
 
-use linerate_client::{HeldLease, LeaseOutcome, Target};
+use linerate_client::{HeldLease, LeaseOutcome, Leased, Target};
 use linerate_model::random::Random;
 use linerate_model::{Clock as _, MonoInstant};
-use linerate_peers::{Fence, LEASE_TERM};
+use linerate_peers::LEASE_TERM;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::ending;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,14 +38,14 @@ pub(super) struct Leases {
 
 /// What is held, by address; why not, where it is not.
 #[derive(Default)]
-pub(super) struct RoundLeases(BTreeMap<String, Result<(Fence, HeldLease), String>>);
+pub(super) struct RoundLeases(BTreeMap<String, Result<(Leased, HeldLease), String>>);
 
 impl RoundLeases {
     /// The lease on this host; `None` if it grants none.
-    pub(super) fn fence(&self, target: &Target) -> Result<Option<Fence>, String> {
+    pub(super) fn of(&self, target: &Target) -> Result<Option<Leased>, String> {
         match self.0.get(&target.far.to_string()) {
             None => Ok(None),
-            Some(Ok((fence, _))) => Ok(Some(*fence)),
+            Some(Ok((leased, _))) => Ok(Some(*leased)),
             Some(Err(why)) => Err(format!("{}: {why}", target.far)),
         }
     }
@@ -109,7 +109,7 @@ impl Leases {
         let (mut held, mut busy) = (BTreeMap::new(), BTreeMap::new());
         for (address, lease) in asked {
             let lease = match lease.map(|lease| (lease.outcome(), lease)) {
-                Ok((LeaseOutcome::Held(fence), lease)) => Ok((fence, lease)),
+                Ok((LeaseOutcome::Held(leased), lease)) => Ok((leased, lease)),
                 Ok((LeaseOutcome::Busy(why), _)) => {
                     busy.insert(address.clone(), why.clone());
                     Err(why)

@@ -25,9 +25,10 @@ use linerate_model::estimate::Interval;
 use linerate_model::exit::Failure;
 use linerate_model::mesh::{FlowStanding, MeshFlow, MeshPair, MeshPlan, MeshReport, SCHEMA};
 use linerate_model::run::{
-    Config, Host, Run, RunKind, RunRequest, RunWork, StudyCell, StudyPlace, StudySettings,
+    Config, Host, HostRole, Run, RunKind, RunRequest, RunWork, StudyCell, StudyPlace,
+    StudySettings, WallClockOffset,
 };
-use linerate_model::spec::{Direction, Stop, TestSpec};
+use linerate_model::spec::{Direction, Side, Stop, TestSpec};
 use linerate_peers::key::Key;
 use linerate_store::new_id;
 use linerate_sys::clock::{MonoClock, wall_now};
@@ -90,6 +91,7 @@ pub fn mesh(context: &mut Context<'_>, hosts: &Hosts) -> Result<(Run, MeshReport
         leases: Leases::new(holder, seed),
         specs,
         flows: BTreeMap::new(),
+        wall_clocks: BTreeMap::new(),
         made: 0,
     };
     let begun = MonoClock.now();
@@ -110,7 +112,7 @@ pub fn mesh(context: &mut Context<'_>, hosts: &Hosts) -> Result<(Run, MeshReport
         crowd_flows: Vec::new(),
         crowds: Vec::new(),
         links: Vec::new(),
-        notes: notes(hosts, &agents),
+        notes: notes(hosts, &agents, &measuring.wall_clocks),
         plan,
     };
     if hosts.inventory.shared_links && !measuring.context.interrupted() {
@@ -137,7 +139,11 @@ pub fn mesh(context: &mut Context<'_>, hosts: &Hosts) -> Result<(Run, MeshReport
     Ok((run, report))
 }
 
-fn notes(hosts: &Hosts, agents: &Agents) -> Vec<String> {
+fn notes(
+    hosts: &Hosts,
+    agents: &Agents,
+    wall_clocks: &BTreeMap<usize, WallClockOffset>,
+) -> Vec<String> {
     let all = 0..hosts.inventory.hosts.len();
     let away = all.filter_map(|host| {
         let why = agents.away(host)?;
@@ -150,7 +156,14 @@ fn notes(hosts: &Hosts, agents: &Agents) -> Vec<String> {
             hosts.name(host)
         )
     });
-    away.chain(open).collect()
+    let off = wall_clocks.iter().filter_map(|(host, clock)| {
+        let off = clock.noticed()?;
+        Some(format!(
+            "host {}: its clock is {off} of this host's; all times here are this host's",
+            hosts.name(*host)
+        ))
+    });
+    away.chain(open).chain(off).collect()
 }
 
 fn spec(hosts: &Hosts, direction: Direction) -> TestSpec {
@@ -210,6 +223,8 @@ struct Measuring<'a, 'c> {
     /// Forward and reverse.
     specs: [TestSpec; 2],
     flows: BTreeMap<FlowEnds, Flow>,
+    /// By host, as last compared with this host's.
+    wall_clocks: BTreeMap<usize, WallClockOffset>,
     made: u64,
 }
 
@@ -267,6 +282,16 @@ impl Measuring<'_, '_> {
             }
         };
         let spec = self.specs[way].clone();
+        let sender = HostRole::of(spec.direction, Side::Sender);
+        let compared = hosts.iter().filter_map(|host| {
+            let place = if host.role == sender {
+                flow.from
+            } else {
+                flow.to
+            };
+            Some((place, host.wall_clock?))
+        });
+        self.wall_clocks.extend(compared);
         let run = self.part(flow, spec, repetition, outcome, hosts);
         let known = self.flows.entry(flow).or_default();
         let valid = run.trials.iter().filter(|trial| trial.valid);

@@ -51,10 +51,10 @@ impl Drop for Stopped<'_> {
     }
 }
 
-fn measured(text: &str) -> MeshReport {
+fn measured(text: &str) -> (Run, MeshReport) {
     let inventory = Inventory::from_toml("lab.toml", text).unwrap();
     let hosts = Hosts::new(inventory, Some(&key())).unwrap();
-    unattended(|context| mesh(context, &hosts)).unwrap().1
+    unattended(|context| mesh(context, &hosts)).unwrap()
 }
 
 /// Any two pairs of three hosts share one: all tests of both controllers must come one after the other.
@@ -80,12 +80,23 @@ fn two_controllers_of_the_same_agents_take_turns_and_both_measure_all() {
         controllers.map(|controller| controller.join().unwrap())
     });
     let flows = AGENTS * (AGENTS - 1);
-    for report in &reports {
+    for (run, report) in &reports {
         assert_eq!(report.flows.len(), flows);
         for flow in &report.flows {
             assert_ne!(flow.standing, FlowStanding::Failed, "{flow:?}");
         }
         assert_eq!(report.notes, [""; 0]);
+        let RunWork::Study { parts, .. } = &run.work else {
+            panic!("a mesh is a study")
+        };
+        for host in parts.iter().flat_map(|part| &part.hosts) {
+            // All agents are on this host.
+            let clock = host.wall_clock.unwrap();
+            assert!(
+                clock.offset_ns.unsigned_abs() <= clock.error_ns,
+                "{clock:?}"
+            );
+        }
     }
     drop(tell_test);
     let mut tests: Vec<_> = tests.iter().collect();
