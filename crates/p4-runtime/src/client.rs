@@ -121,6 +121,15 @@ struct Stream {
     responses: Streaming<StreamMessageResponse>,
 }
 
+/// Puts a message into the stream.
+async fn put(to: &mpsc::Sender<StreamMessageRequest>, update: Request) -> Result<()> {
+    let request = StreamMessageRequest {
+        update: Some(update),
+    };
+    let closed = |_| ClientError::Closed("it takes no more messages".to_owned());
+    to.send(request).await.map_err(closed)
+}
+
 /// A connection with a switch.
 pub struct Client {
     runtime: Runtime,
@@ -217,20 +226,9 @@ impl Client {
         role: &str,
         election: Option<u128>,
     ) -> Result<MasterArbitrationUpdate> {
-        if self.stream.is_none() {
-            let (requests, outgoing) = mpsc::channel(QUEUE);
-            let mut rpc = self.rpc.clone();
-            let opened = self.ask("opening the stream", async move {
-                rpc.stream_channel(ReceiverStream::new(outgoing)).await
-            })?;
-            self.stream = Some(Stream {
-                requests,
-                responses: opened.into_inner(),
-            });
-        }
         role.clone_into(&mut self.role);
         self.election = election;
-        self.send(Request::Arbitration(MasterArbitrationUpdate {
+        let wish = Request::Arbitration(MasterArbitrationUpdate {
             device_id: self.device,
             role: (!role.is_empty()).then(|| Role {
                 name: role.to_owned(),
@@ -238,7 +236,11 @@ impl Client {
             }),
             election_id: election.map(Uint128::from),
             status: None,
-        }))?;
+        });
+        match self.stream {
+            Some(_) => self.send(wish)?,
+            None => self.open(wish)?,
+        }
         loop {
             match self.next(self.timeout)? {
                 Some(Response::Arbitration(update)) => return Ok(update),
@@ -252,6 +254,21 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Opens the stream with its first message: gRPC's servers in C++, as BMv2's, say nothing before they answer one.
+    fn open(&mut self, first: Request) -> Result<()> {
+        let (requests, outgoing) = mpsc::channel(QUEUE);
+        self.runtime.block_on(put(&requests, first))?;
+        let mut rpc = self.rpc.clone();
+        let opened = self.ask("opening the stream", async move {
+            rpc.stream_channel(ReceiverStream::new(outgoing)).await
+        })?;
+        self.stream = Some(Stream {
+            requests,
+            responses: opened.into_inner(),
+        });
+        Ok(())
     }
 
     /// Becomes the primary controller of a role; `""` is the one that may do everything.
@@ -274,12 +291,7 @@ impl Client {
         let Some(stream) = &self.stream else {
             return Err(ClientError::Closed("it was not opened".to_owned()));
         };
-        let request = StreamMessageRequest {
-            update: Some(update),
-        };
-        let sent = stream.requests.send(request);
-        let closed = |_| ClientError::Closed("it takes no more messages".to_owned());
-        self.runtime.block_on(sent).map_err(closed)
+        self.runtime.block_on(put(&stream.requests, update))
     }
 
     /// The next message of the stream; `None` if none comes in time.

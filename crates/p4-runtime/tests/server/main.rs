@@ -4,6 +4,7 @@ mod bench;
 mod control;
 mod entries;
 mod hostile;
+mod late_headers;
 mod packets;
 mod profiles;
 mod resources;
