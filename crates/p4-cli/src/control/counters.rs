@@ -9,7 +9,7 @@ use linerate_p4_runtime::proto::p4::v1::{
     CounterData, CounterEntry, DirectCounterEntry, DirectMeterEntry, Entity, Index, MeterConfig,
     MeterEntry, TableEntry, entity::Entity as Entities,
 };
-use linerate_p4_runtime::{ArraySchema, Client, Code, EntryWords, Schema, describe};
+use linerate_p4_runtime::{ArraySchema, Client, EntryWords, Schema, describe};
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -93,7 +93,7 @@ fn entities(client: &Client, wanted: Entities) -> Result<Vec<Entity>, Failure> {
         entity: Some(wanted),
     }]);
     match found {
-        Err(error) if error.code() == Some(Code::Unimplemented) => Ok(Vec::new()),
+        Err(error) if error.is_unimplemented() => Ok(Vec::new()),
         found => found.map_err(|error| failed(&error)),
     }
 }

@@ -9,7 +9,7 @@ use crate::files;
 use clap::{Args, Subcommand};
 use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_p4_runtime::proto::p4::config::v1::P4Info;
-use linerate_p4_runtime::{Client, ClientError, ClientTls, OwnCertificate, Schema};
+use linerate_p4_runtime::{Client, ClientError, ClientTls, Code, OwnCertificate, Schema};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -129,6 +129,13 @@ impl Switch {
         let primary = client.become_primary(&self.role, self.election_id);
         primary.map_err(|error| {
             let mut failure = failed(&error);
+            if error.code() == Some(Code::InvalidArgument) {
+                failure.message = format!(
+                    "{}; if another controller has this election id, give --election-id {}",
+                    failure.message,
+                    self.election_id.saturating_add(1)
+                );
+            }
             if let ClientError::NotPrimary { highest: Some(id) } = error {
                 let next = id.saturating_add(1);
                 failure.message =

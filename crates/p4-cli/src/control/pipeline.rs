@@ -1,11 +1,11 @@
 //! `linerate p4 pipeline`.
 
-use super::{Switch, failed, read, running};
+use super::{Switch, failed, running};
 use crate::{files, print};
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_p4_runtime::parse_p4info;
 use linerate_p4_runtime::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
-use linerate_p4_runtime::{Schema, parse_p4info};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -32,10 +32,9 @@ pub(crate) fn show(switch: &Switch) -> Result<ExitCode, Failure> {
     let client = switch.connect()?;
     let version = client.version().map_err(|error| failed(&error))?;
     let info = running(&client)?;
-    let schema = read(&info)?;
     let package = info.pkg_info.as_ref().map(|package| package.name.as_str());
     let program = package.filter(|name| !name.is_empty());
-    let (tables, actions) = (schema.tables.len(), schema.actions.len());
+    let (tables, actions) = (info.tables.len(), info.actions.len());
     print(&if switch.json {
         let document =
             json!({"p4runtime": version, "program": program, "tables": tables, "actions": actions});
@@ -55,7 +54,6 @@ pub(crate) fn set(args: &SetArgs) -> Result<ExitCode, Failure> {
         )
     };
     let info = parse_p4info(&files::read(&args.p4info)?).map_err(wrong)?;
-    let schema = Schema::new(&info).map_err(wrong)?;
     let program = files::read(&args.program)?;
     let action = if args.verify {
         Action::Verify
@@ -73,7 +71,7 @@ pub(crate) fn set(args: &SetArgs) -> Result<ExitCode, Failure> {
         let what = "the switch took the pipeline and says that it runs another one";
         return Err(Failure::new(ExitCode::Peer, what));
     }
-    let (tables, actions) = (schema.tables.len(), schema.actions.len());
+    let (tables, actions) = (wanted.tables.len(), wanted.actions.len());
     let name = args.program.display();
     print(&if args.switch.json {
         let document = json!({"program": name.to_string(), "tables": tables, "actions": actions, "set": !args.verify});

@@ -52,6 +52,9 @@ impl Pipeline {
         if entry.is_const {
             return invalid("is_const is for reading");
         }
+        if entry.time_since_last_hit.is_some() {
+            return invalid("time_since_last_hit is for reading");
+        }
         check_resources(table, entry)?;
         let meter = entry.meter_config.as_ref();
         let meter = meter

@@ -544,7 +544,7 @@ mod tests {
     #[test]
     fn files_have_lines_of_packet_tests_or_json() {
         let schema = schema();
-        let text = "# comment\nadd routes 0 ipv4.dst:0x0a000000/8 counted(port:3)\nsetdefault stations send(port:9)\n";
+        let text = "# comment\nadd routes 0 ipv4.dst:0x0a000000/8 counted(port:3) = A\nsetdefault stations send(port:9)\n";
         let lines = parse_entries(&schema, text).unwrap();
         assert!(lines.len() == 2 && lines[1].is_default_action);
         let json = r#"{"entries": [

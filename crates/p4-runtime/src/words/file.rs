@@ -20,7 +20,11 @@ pub fn parse_entries(schema: &Schema, text: &str) -> Result<Vec<TableEntry>, Str
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let entry = match word {
             "" => continue,
-            "add" => parse_entry(schema, rest),
+            // Packet tests name entries whose counters they check: `= NAME`.
+            "add" => {
+                let entry = rest.rsplit_once(" = ").map_or(rest, |(entry, _name)| entry);
+                parse_entry(schema, entry)
+            }
             "setdefault" => {
                 let (table, action) = rest
                     .trim()

@@ -164,6 +164,13 @@ fn entries_that_do_not_fit_are_refused_with_the_code_of_the_specification() {
             },
             Code::InvalidArgument,
         ),
+        (
+            TableEntry {
+                time_since_last_hit: Some(table_entry::IdleTimeout::default()),
+                ..station_entry(key())
+            },
+            Code::InvalidArgument,
+        ),
         (bench.entry("stations", key(), None), Code::InvalidArgument),
         (
             bench.entry("stations", key(), Some(twice)),
