@@ -239,7 +239,19 @@ impl Builder {
         scope: Scope<'_>,
     ) -> Result<u32> {
         let text = format.get("value")?.text()?.to_owned();
-        let items = vector.map_or(Ok(Vec::new()), |vector| vector.get("value")?.items())?;
+        let items = vector.map_or(Ok(Vec::new()), |vector| {
+            let list = vector.get("value")?;
+            // p4c writes `{}` where there are none.
+            let is_none = list
+                .value()
+                .as_object()
+                .is_some_and(serde_json::Map::is_empty);
+            if is_none {
+                Ok(Vec::new())
+            } else {
+                list.items()
+            }
+        })?;
         let mut arguments = Vec::new();
         for item in items {
             arguments.push(self.value(&item, scope)?);

@@ -217,6 +217,9 @@ impl Builder {
         let value = node.get("value")?;
         match node.get("type")?.text()? {
             "expression" => return self.emit(&value, scope, code),
+            "field" if value.pair()?.0.value().is_object() => {
+                self.computed_validity(&value, scope, code)?;
+            }
             "field" => {
                 if let Some(header) = self.layout.varbit(&value)? {
                     code.push(Step::Header(header));
@@ -244,17 +247,7 @@ impl Builder {
                 code.push(Step::Union(union));
                 return Ok(Kind::Union(union));
             }
-            "stack_field" => {
-                let (stack, field) = value.pair()?;
-                let stack = self.layout.stack_of(&stack)?;
-                let like = self.layout.stacks[stack as usize].elements[0];
-                let field = self.layout.field_of(like, &field)?;
-                code.push(Step::LastOf(stack));
-                code.operand(
-                    Step::AccessField(field),
-                    self.layout.field_at(like, field).width,
-                );
-            }
+            "stack_field" => return self.stack_field(&value, code),
             "union_stack_field" => self.union_stack_field(&value, code)?,
             "register" => {
                 let (array, index) = value.pair()?;
@@ -266,6 +259,38 @@ impl Builder {
                 return Err(node.lacks(format!("an operand of type {other:?} in an expression")));
             }
         }
+        Ok(Kind::Value)
+    }
+
+    /// Whether a header that an expression finds is valid, as p4c writes `stack[index].isValid()`.
+    fn computed_validity(
+        &mut self,
+        value: &Json<'_>,
+        scope: Scope<'_>,
+        code: &mut Code,
+    ) -> Result<()> {
+        let (header, name) = value.pair()?;
+        let kind = self.emit(&header, scope, code)?;
+        if !matches!(kind, Kind::Header(_)) || name.text()? != "$valid$" {
+            return Err(value.lacks("a field of what an expression finds, but whether it is valid"));
+        }
+        code.push(Step::IsValid);
+        Ok(())
+    }
+
+    /// A field of the element of a stack that was extracted last, or, as `last`, that element itself.
+    fn stack_field(&self, value: &Json<'_>, code: &mut Code) -> Result<Kind> {
+        let (stack, field) = value.pair()?;
+        let stack = self.layout.stack_of(&stack)?;
+        let like = self.layout.stacks[stack as usize].elements[0];
+        code.push(Step::LastOf(stack));
+        let found = self.layout.field_of(like, &field);
+        if found.is_err() && field.text()? == "last" {
+            return Ok(Kind::Header(like));
+        }
+        let field = found?;
+        let width = self.layout.field_at(like, field).width;
+        code.operand(Step::AccessField(field), width);
         Ok(Kind::Value)
     }
 

@@ -60,7 +60,15 @@ impl Layout {
         }
         let mut layout = Self::default();
         let mut ids = BTreeMap::new();
+        let unions = root.list("header_union_types")?;
         for node in root.get("headers")?.items()? {
+            let of = node.get("header_type")?.text()?;
+            if unions
+                .iter()
+                .any(|union| union.name().is_ok_and(|name| name == of))
+            {
+                return Err(node.lacks(format!("a variable of the header union type {of:?}")));
+            }
             ids.insert(node.get("id")?.number()?, place(layout.headers.len()));
             layout.add_header(&node, &types)?;
         }

@@ -221,6 +221,29 @@ impl Builder {
         Ok(data)
     }
 
+    /// Where what a key looks at is.
+    fn key_source(&self, kind: MatchKind, target: &Json<'_>) -> Result<Field> {
+        if target.value().is_object() {
+            return Err(target.lacks(
+                "a key that an expression finds, as a header stack's element of an index at run time",
+            ));
+        }
+        if kind == MatchKind::Valid {
+            let header = self.layout.header(target)?;
+            let valid = self.layout.headers[header as usize].valid();
+            return Ok(Field {
+                at: place(valid),
+                width: 1,
+                signed: false,
+                saturating: false,
+            });
+        }
+        if self.layout.varbit(target)?.is_some() {
+            return Err(target.lacks("a variable-length field as key"));
+        }
+        self.layout.field(target)
+    }
+
     fn key(&self, node: &Json<'_>) -> Result<Vec<KeyField>> {
         let (mut key, mut at) = (Vec::new(), 0);
         for part in node.get("key")?.items()? {
@@ -234,20 +257,7 @@ impl Builder {
                 "valid" => MatchKind::Valid,
                 other => return Err(kind.lacks(format!("the match kind {other:?}"))),
             };
-            let source = if kind == MatchKind::Valid {
-                let header = self.layout.header(&target)?;
-                let valid = self.layout.headers[header as usize].valid();
-                Field {
-                    at: place(valid),
-                    width: 1,
-                    signed: false,
-                    saturating: false,
-                }
-            } else if self.layout.varbit(&target)?.is_some() {
-                return Err(target.lacks("a variable-length field as key"));
-            } else {
-                self.layout.field(&target)?
-            };
+            let source = self.key_source(kind, &target)?;
             if kind == MatchKind::Range && source.width > 64 {
                 return Err(part.lacks(format!(
                     "a range match on {} bits (at most 64)",
