@@ -2,12 +2,19 @@
 
 use super::bytes::{canonical, number};
 use super::key::Bits;
-use crate::info::PacketSchema;
+use crate::info::{FieldSchema, PacketSchema};
 use crate::proto::p4::v1::{PacketIn, PacketMetadata, PacketOut};
 use crate::refusal::{Result, invalid};
 
-fn width(schema: &PacketSchema) -> u32 {
-    schema.fields.iter().map(|field| field.width).sum()
+/// The fields in front of a packet, and their bits together. Those that do not fill whole bytes are of a header that the
+/// compiler has left out: no packet begins with it.
+fn header(schema: &PacketSchema) -> (&[FieldSchema], u32) {
+    let width: u32 = schema.fields.iter().map(|field| field.width).sum();
+    if width.is_multiple_of(8) {
+        (&schema.fields, width)
+    } else {
+        (&[], 0)
+    }
 }
 
 /// The frame that a packet of the controller is for the switch: header and payload.
@@ -23,8 +30,9 @@ pub(crate) fn packet_out(schema: &PacketSchema, packet: &PacketOut) -> Result<Ve
             extra.metadata_id
         ));
     }
-    let mut header = Bits::new(width(schema));
-    for field in &schema.fields {
+    let (fields, width) = header(schema);
+    let mut header = Bits::new(width);
+    for field in fields {
         let mut given = packet
             .metadata
             .iter()
@@ -52,12 +60,12 @@ pub(crate) fn packet_out(schema: &PacketSchema, packet: &PacketOut) -> Result<Ve
 
 /// The message of a frame that left for the controller; `None` if it is shorter than its header.
 pub(crate) fn packet_in(schema: &PacketSchema, frame: &[u8]) -> Option<PacketIn> {
-    let width = width(schema);
+    let (fields, width) = header(schema);
     let (header, payload) = frame.split_at_checked(width as usize / 8)?;
     let bits = Bits::from(header, width);
     let mut at = 0;
     let mut metadata = Vec::new();
-    for field in &schema.fields {
+    for field in fields {
         metadata.push(PacketMetadata {
             metadata_id: field.id,
             value: canonical(&bits.get(at, field.width)),
@@ -73,7 +81,7 @@ pub(crate) fn packet_in(schema: &PacketSchema, frame: &[u8]) -> Option<PacketIn>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::info::{FieldKind, FieldSchema};
+    use crate::info::FieldKind;
     use proptest::prelude::*;
 
     fn schema() -> PacketSchema {
@@ -103,6 +111,17 @@ mod tests {
             let back = packet_in(&schema(), &frame).unwrap();
             prop_assert_eq!((back.payload, back.metadata), (out.payload, out.metadata));
         }
+    }
+
+    #[test]
+    fn a_header_that_the_compiler_left_out_is_in_no_packet() {
+        let mut schema = schema();
+        schema.fields.remove(1);
+        let (payload, metadata) = (vec![1, 2, 3], Vec::new());
+        let out = PacketOut { payload, metadata };
+        assert_eq!(packet_out(&schema, &out).unwrap(), [1, 2, 3]);
+        let back = packet_in(&schema, &[1, 2, 3]).unwrap();
+        assert_eq!((back.payload, back.metadata), (vec![1, 2, 3], Vec::new()));
     }
 
     #[test]

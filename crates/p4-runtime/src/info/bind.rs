@@ -303,9 +303,10 @@ fn check_parameters(action: &ActionSchema, program: &Program, place: usize) -> R
     Ok(())
 }
 
-/// A header of the program has just these fields.
+/// A header of the program has just these fields, unless the compiler has left it out: they do not fill whole bytes then.
 fn check_packet(name: &str, packet: &PacketSchema, program: &Program) -> Result<()> {
-    if packet.fields.is_empty() {
+    let bits: u32 = packet.fields.iter().map(|field| field.width).sum();
+    if packet.fields.is_empty() || !bits.is_multiple_of(8) {
         return Ok(());
     }
     let widths: Vec<_> = packet
@@ -314,7 +315,6 @@ fn check_packet(name: &str, packet: &PacketSchema, program: &Program) -> Result<
         .map(|field| Some(field.width))
         .collect();
     let translated = packet.fields.iter().any(|field| field.translated);
-    let bits: u32 = packet.fields.iter().map(|field| field.width).sum();
     let fits = program
         .headers
         .iter()
@@ -325,7 +325,7 @@ fn check_packet(name: &str, packet: &PacketSchema, program: &Program) -> Result<
             let known: Vec<_> = fields.map(|(_, width)| width).collect();
             known == widths || (translated && known.len() == widths.len())
         });
-    if !fits || !bits.is_multiple_of(8) {
+    if !fits {
         let what = format!("has fields of {bits} bits together, as no header of the program has");
         return misfit(format!("controller packet metadata {name}"), &what);
     }
