@@ -392,6 +392,27 @@ impl Client {
     }
 }
 
+/// How long a switch may take to end a stream that its client has ended.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+impl Drop for Client {
+    /// Waits for the switch to have noticed: the next controller may come with the same election id.
+    fn drop(&mut self) {
+        let Some(Stream {
+            requests,
+            mut responses,
+        }) = self.stream.take()
+        else {
+            return;
+        };
+        drop(requests);
+        let ended = async { while let Ok(Some(_)) = responses.message().await {} };
+        let ended = async { tokio::time::timeout(FAREWELL, ended).await };
+        // A switch that says nothing sees the connection end.
+        drop(self.runtime.block_on(ended));
+    }
+}
+
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Client");
