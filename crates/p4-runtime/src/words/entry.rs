@@ -552,7 +552,7 @@ mod tests {
             {"table": "ingress.stations", "default": true, "action": "send", "parameters": {"port": 9}}]}"#;
         assert_eq!(parse_entries(&schema, json).unwrap(), lines);
         for (text, words) in [
-            ("add routes dst:1 counted(1)\npacket 1 00", "line 2"),
+            ("packet 1 00\nmc_mgrp_create 1", "line 2"),
             ("[{\"table\": 5}]", "entry 0"),
             ("{", "EOF"),
         ] {
