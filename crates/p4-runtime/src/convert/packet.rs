@@ -2,20 +2,9 @@
 
 use super::bytes::{canonical, number};
 use super::key::Bits;
-use crate::info::{FieldSchema, PacketSchema};
+use crate::info::PacketSchema;
 use crate::proto::p4::v1::{PacketIn, PacketMetadata, PacketOut};
 use crate::refusal::{Result, invalid};
-
-/// The fields in front of a packet, and their bits together. Those that do not fill whole bytes are of a header that the
-/// compiler has left out: no packet begins with it.
-fn header(schema: &PacketSchema) -> (&[FieldSchema], u32) {
-    let width: u32 = schema.fields.iter().map(|field| field.width).sum();
-    if width.is_multiple_of(8) {
-        (&schema.fields, width)
-    } else {
-        (&[], 0)
-    }
-}
 
 /// The frame that a packet of the controller is for the switch: header and payload.
 pub(crate) fn packet_out(schema: &PacketSchema, packet: &PacketOut) -> Result<Vec<u8>> {
@@ -30,7 +19,7 @@ pub(crate) fn packet_out(schema: &PacketSchema, packet: &PacketOut) -> Result<Ve
             extra.metadata_id
         ));
     }
-    let (fields, width) = header(schema);
+    let (fields, width) = schema.header();
     let mut header = Bits::new(width);
     for field in fields {
         let mut given = packet
@@ -60,7 +49,7 @@ pub(crate) fn packet_out(schema: &PacketSchema, packet: &PacketOut) -> Result<Ve
 
 /// The message of a frame that left for the controller; `None` if it is shorter than its header.
 pub(crate) fn packet_in(schema: &PacketSchema, frame: &[u8]) -> Option<PacketIn> {
-    let (fields, width) = header(schema);
+    let (fields, width) = schema.header();
     let (header, payload) = frame.split_at_checked(width as usize / 8)?;
     let bits = Bits::from(header, width);
     let mut at = 0;
@@ -81,7 +70,7 @@ pub(crate) fn packet_in(schema: &PacketSchema, frame: &[u8]) -> Option<PacketIn>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::info::FieldKind;
+    use crate::info::{FieldKind, FieldSchema};
     use proptest::prelude::*;
 
     fn schema() -> PacketSchema {

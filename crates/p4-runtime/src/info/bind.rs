@@ -303,18 +303,14 @@ fn check_parameters(action: &ActionSchema, program: &Program, place: usize) -> R
     Ok(())
 }
 
-/// A header of the program has just these fields, unless the compiler has left it out: they do not fill whole bytes then.
+/// A header of the program has just the fields that are in front of packets.
 fn check_packet(name: &str, packet: &PacketSchema, program: &Program) -> Result<()> {
-    let bits: u32 = packet.fields.iter().map(|field| field.width).sum();
-    if packet.fields.is_empty() || !bits.is_multiple_of(8) {
+    let (fields, bits) = packet.header();
+    if fields.is_empty() {
         return Ok(());
     }
-    let widths: Vec<_> = packet
-        .fields
-        .iter()
-        .map(|field| Some(field.width))
-        .collect();
-    let translated = packet.fields.iter().any(|field| field.translated);
+    let widths: Vec<_> = fields.iter().map(|field| Some(field.width)).collect();
+    let translated = fields.iter().any(|field| field.translated);
     let fits = program
         .headers
         .iter()

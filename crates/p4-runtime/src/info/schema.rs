@@ -184,6 +184,19 @@ pub struct PacketSchema {
     pub fields: Vec<FieldSchema>,
 }
 
+impl PacketSchema {
+    /// The fields in front of a packet, and their bits together. Those that do not fill whole bytes are of a header that the
+    /// compiler has left out: no packet begins with it.
+    pub(crate) fn header(&self) -> (&[FieldSchema], u32) {
+        let width: u32 = self.fields.iter().map(|field| field.width).sum();
+        if width.is_multiple_of(8) {
+            (&self.fields, width)
+        } else {
+            (&[], 0)
+        }
+    }
+}
+
 /// Everything that a P4Info numbers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Schema {
