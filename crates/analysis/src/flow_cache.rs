@@ -2,8 +2,10 @@
 //!
 //! Of `f` flows, each drawn anew for each frame with the same probability, a cache of `c` entries has the frame's flow with
 //! probability `min(1, c / f)` where the least recently used flow makes room (every set of `c` flows is as likely), and
-//! `c / f · (1 − exp(−f / c))` where each flow has one place, the mean share of places that some flow has. A frame then costs
-//! `hit + (miss − hit) · (1 − probability)` on average.
+//! `c / f · (1 − exp(−f / c))` where each flow has one place, the mean share of places that some flow has. Where a share `m`
+//! of the frames misses, a frame costs `hit + (miss − hit) · (m + r · m · (1 − m))` on average: a hit after a miss, or a miss
+//! after a hit, is a branch that was predicted wrongly, and code and data that the other has displaced. Without `r` caches
+//! are found too small: by a tenth where a miss costs five times as much as a hit, by half where it costs 1.4 times as much.
 
 use crate::statistics::{USUAL_CONFIDENCE, t_quantile};
 use linerate_model::run::{CacheReplacement, FlowCache, FlowPoint};
@@ -16,15 +18,18 @@ const FALSE_ALARMS: f64 = 0.001;
 const LEAST_RISE: f64 = 0.1;
 
 /// Sizes tried for each doubling.
-const STEPS: f64 = 32.0;
+const STEPS: f64 = 16.0;
 
-/// What is estimated of a cache: its size, and two costs.
-const PARAMETERS: usize = 3;
+/// Values tried of `r`, from 0 to 1: a change costs at most half of what a miss costs more than a hit.
+const CHANGES: u32 = 16;
+
+/// What is estimated of a cache: its size, two costs, and that of changes between them.
+const PARAMETERS: usize = 4;
 
 /// The cache that costs by number of flows show; `None` where they show none, or are too few.
 ///
 /// Least squares of relative errors, for each size and both kinds of replacement. The interval of the size is that of the
-/// profile likelihood at 95 %.
+/// profile likelihood at 95 %, over both kinds.
 pub fn flow_cache(points: &[FlowPoint]) -> Option<FlowCache> {
     let freedom = points.len().checked_sub(PARAMETERS)?;
     let freedom = f64::from(u32::try_from(freedom).ok()?);
@@ -34,16 +39,14 @@ pub fn flow_cache(points: &[FlowPoint]) -> Option<FlowCache> {
     }
     let fits: Vec<Fit> = CacheReplacement::ALL
         .iter()
-        .flat_map(|replacement| {
-            let sizes = sizes(most);
-            sizes.filter_map(|entries| Fit::of(points, entries, *replacement))
-        })
+        .flat_map(|replacement| sizes(most).map(move |entries| (*replacement, entries)))
+        .filter_map(|(replacement, entries)| Fit::best(points, entries, replacement))
         .collect();
     let best = fits.iter().min_by(|a, b| a.error.total_cmp(&b.error))?;
-    // An upper bound of the F quantile of two more parameters, by the square of t for each.
+    // An upper bound of the F quantile of three more parameters, by the square of t for each.
     let t = t_quantile(1.0 - FALSE_ALARMS / 2.0, freedom);
     let without = constant_error(points);
-    let is_clear = without - best.error > 2.0 * t * t * best.error / freedom;
+    let is_clear = without - best.error > 3.0 * t * t * best.error / freedom;
     if !is_clear || best.miss < best.hit * (1.0 + LEAST_RISE) {
         return None;
     }
@@ -52,14 +55,16 @@ pub fn flow_cache(points: &[FlowPoint]) -> Option<FlowCache> {
     let bound = best.error * (1.0 + t * t / freedom);
     let same = fits
         .iter()
-        .filter(|fit| fit.replacement == best.replacement && fit.error <= bound)
+        .filter(|fit| fit.error <= bound)
         .map(|fit| fit.entries);
     let [low, high] = same.fold([best.entries; 2], |[low, high], entries| {
         [low.min(entries), high.max(entries)]
     });
+    // As far as sizes between those that were tried.
+    let step = (0.5 / STEPS).exp2();
     Some(FlowCache {
         entries: Estimate {
-            interval: Some(Interval::new(low, high)),
+            interval: Some(Interval::new(low / step, high * step)),
             ..confidence.estimate(best.entries, None, points.len())
         },
         hit_ns: best.hit,
@@ -89,40 +94,54 @@ struct Fit {
 }
 
 impl Fit {
-    fn of(points: &[FlowPoint], entries: f64, replacement: CacheReplacement) -> Option<Self> {
-        // Relative errors: time and both factors are divided by the time.
-        let rows = points.iter().map(|point| {
-            let (time, miss) = (
-                point.frame_ns(),
-                miss_ratio(point.flows, entries, replacement),
-            );
-            [(1.0 - miss) / time, miss / time]
+    /// With the cost of changes that fits best.
+    fn best(points: &[FlowPoint], entries: f64, replacement: CacheReplacement) -> Option<Self> {
+        let misses = points.iter().map(|point| {
+            let miss = miss_ratio(point.flows, entries, replacement);
+            (point.frame_ns(), miss)
         });
-        let rows: Vec<_> = rows.collect();
-        let sum = |of: fn(&[f64; 2]) -> f64| rows.iter().map(of).sum::<f64>();
-        let (aa, ab, bb) = (
-            sum(|[a, _]| a * a),
-            sum(|[a, b]| a * b),
-            sum(|[_, b]| b * b),
-        );
-        let (a, b) = (sum(|[a, _]| *a), sum(|[_, b]| *b));
-        let determinant = aa * bb - ab * ab;
-        if determinant <= f64::EPSILON * aa * bb {
-            return None;
-        }
-        let (hit, miss) = (
-            (a * bb - b * ab) / determinant,
-            (b * aa - a * ab) / determinant,
-        );
-        let error = rows.iter().map(|[a, b]| (hit * a + miss * b - 1.0).powi(2));
-        Some(Self {
-            entries,
-            replacement,
-            hit,
-            miss,
-            error: error.sum(),
-        })
+        let misses: Vec<_> = misses.collect();
+        (0..=CHANGES)
+            .map(|change| f64::from(change) / f64::from(CHANGES))
+            .filter_map(|change| {
+                let (hit, miss, error) = costs(&misses, change)?;
+                Some(Self {
+                    entries,
+                    replacement,
+                    hit,
+                    miss,
+                    error,
+                })
+            })
+            .min_by(|a, b| a.error.total_cmp(&b.error))
     }
+}
+
+/// Costs of hit and miss by times of a frame and shares of misses, and the sum of the squares of relative errors.
+fn costs(times: &[(f64, f64)], change: f64) -> Option<(f64, f64, f64)> {
+    // Relative errors: time and both factors are divided by the time.
+    let rows = times.iter().map(|(time, miss)| {
+        let miss = dearer_ratio(*miss, change);
+        [(1.0 - miss) / time, miss / time]
+    });
+    let [mut aa, mut ab, mut bb, mut a, mut b] = [0.0; 5];
+    for [of_hit, of_miss] in rows.clone() {
+        aa += of_hit * of_hit;
+        ab += of_hit * of_miss;
+        bb += of_miss * of_miss;
+        a += of_hit;
+        b += of_miss;
+    }
+    let determinant = aa * bb - ab * ab;
+    if determinant <= f64::EPSILON * aa * bb {
+        return None;
+    }
+    let (hit, miss) = (
+        (a * bb - b * ab) / determinant,
+        (b * aa - a * ab) / determinant,
+    );
+    let error = rows.map(|[a, b]| (hit * a + miss * b - 1.0).powi(2)).sum();
+    Some((hit, miss, error))
 }
 
 /// Share of frames whose flow a cache does not have.
@@ -133,6 +152,11 @@ fn miss_ratio(flows: u32, entries: f64, replacement: CacheReplacement) -> f64 {
         CacheReplacement::DirectMapped => share * -(-1.0 / share).exp_m1(),
     };
     1.0 - hits
+}
+
+/// How much of what a miss costs more than a hit a frame costs on average, where such a share of the frames misses.
+fn dearer_ratio(miss: f64, change: f64) -> f64 {
+    miss + change * miss * (1.0 - miss)
 }
 
 /// Sum of the squares of relative errors where a frame costs the same whatever the flows.
@@ -224,31 +248,35 @@ mod tests {
             let hit = 100.0 + 400.0 * random.unit();
             let miss = hit * (1.5 + 5.0 * random.unit());
             let replacement = CacheReplacement::ALL[random.below(2)];
-            let cost = |flows| hit + (miss - hit) * miss_ratio(flows, entries, replacement);
+            let change = 0.5 * random.unit();
+            let cost = |flows| {
+                let dearer = dearer_ratio(miss_ratio(flows, entries, replacement), change);
+                hit + (miss - hit) * dearer
+            };
             let seen = flow_cache(&points(&mut random, 0.03, cost)).unwrap();
             let interval = seen.entries.interval.unwrap();
             held += u32::from((interval.low..=interval.high).contains(&entries));
             right += u32::from(seen.replacement == replacement);
             assert!(
-                (seen.entries.point / entries).ln().abs() < 0.5,
+                (seen.entries.point / entries).ln().abs() < 1.0,
                 "{entries}: {seen:?}"
             );
             assert!((seen.hit_ns / hit - 1.0).abs() < 0.1, "{hit}: {seen:?}");
             assert!((seen.miss_ns / miss - 1.0).abs() < 0.1, "{miss}: {seen:?}");
         }
-        // 95 % are meant; the kind of replacement is a choice of two that differ little around one flow per entry.
-        assert!(held >= scenes * 85 / 100, "{held}");
-        assert!(right >= scenes * 80 / 100, "{right}");
+        // 95 % are meant; the kind of replacement is a choice of two that differ little where changes cost something.
+        assert!(held >= scenes * 90 / 100, "{held}");
+        assert!(right >= scenes * 90 / 100, "{right}");
     }
 
     #[test]
     fn a_cost_that_does_not_depend_on_flows_shows_no_cache() {
         let mut random = Random::new(6);
-        let found = (0..2000).filter(|_| {
+        let found = (0..1000).filter(|_| {
             let flat = points(&mut random, 0.05, |_| 700.0);
             flow_cache(&flat).is_some()
         });
-        assert!(found.count() <= 6);
+        assert!(found.count() <= 5);
         let few: Vec<_> = points(&mut random, 0.0, f64::from)
             .into_iter()
             .take(3)

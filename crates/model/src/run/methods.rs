@@ -213,9 +213,9 @@ impl FlowPoint {
 pub struct FlowCache {
     /// Flows that it holds.
     pub entries: Estimate,
-    /// Time of a frame whose flow is in it, nanoseconds.
+    /// Time of a frame whose flow is in it, nanoseconds, where all are.
     pub hit_ns: f64,
-    /// Time of one whose flow is not.
+    /// Time of one whose flow is not, where none is.
     pub miss_ns: f64,
     /// Which flow makes room for another.
     pub replacement: CacheReplacement,
