@@ -217,6 +217,14 @@ fn rates_of_entries_and_packets_are_measured_on_a_switch_that_may_lose_its_progr
         let has_rate = |one: &serde_json::Value| one["entries_per_s"].as_f64() > Some(0.0);
         assert!(operations.iter().all(has_rate), "{row}");
     }
+    let empty = json["rounds_empty_request_ns"].as_array().expect("rounds");
+    assert_eq!(empty.len(), 3 * 2);
+
+    let one = [&short[..], &["--replace", "--table", "lpm"]].concat();
+    let json: serde_json::Value = serde_json::from_str(&done(&one)).expect("a document");
+    let rows = json["control_plane"].as_array().expect("rows");
+    let tables: Vec<_> = rows.iter().map(|row| row["table"].as_str()).collect();
+    assert_eq!(tables, [Some("entries-lpm")]);
 }
 
 /// A status has room for what became of some hundred entries; of more, the first that was refused is named.

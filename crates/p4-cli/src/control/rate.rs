@@ -30,6 +30,9 @@ pub(crate) struct RateArgs {
     /// Entries that a table has already, up to 4 000 000; once for each. Without: 1000, 10 000 and 100 000.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=4_000_000))]
     entries: Vec<u32>,
+    /// Kind of table; once for each. Without: all.
+    #[arg(long, value_name = "KIND", value_parser = ["exact", "lpm", "ternary"])]
+    table: Vec<String>,
     /// Rounds of each operation.
     #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = clap::value_parser!(u16).range(2..=1000))]
     rounds: u16,
@@ -43,8 +46,8 @@ const PACKETS_PROGRAM: &[u8] = include_bytes!("../../../../p4/packet_io/packet_i
 const PACKETS_P4INFO: &[u8] = include_bytes!("../../../../p4/packet_io/packet_io.p4info.txt");
 const CPU_PORT: u16 = 510;
 
-/// Packets of a round, one after the other's return.
-const ONE_BY_ONE: usize = 200;
+/// Packets of a round, one after the other's return; empty requests of a round.
+const ONE_BY_ONE: u32 = 200;
 /// Packets of a round with as many on their way as [`WINDOW`].
 const MANY: usize = 2000;
 /// The client's queue has room for twice as many.
@@ -67,22 +70,58 @@ pub(crate) fn run(args: &RateArgs) -> Result<ExitCode> {
     };
     fills.sort_unstable();
     fills.dedup();
-    let mut rows = Vec::new();
-    for family in families() {
+    let is_wanted = |family: &&Family| {
+        let named = |kind: &String| family.id.strip_prefix("entries-") == Some(kind);
+        args.table.is_empty() || args.table.iter().any(named)
+    };
+    let (mut rows, mut empty) = (Vec::new(), Vec::new());
+    for family in families().filter(is_wanted) {
+        empty.extend(empty_requests(&client, args.rounds.into())?);
         rows.extend(Entries::new(&mut client, family, &fills)?.measure(args.rounds.into())?);
     }
     let packets = Packets::measure(&mut client, args.rounds.into())?;
     print(&if args.switch.json {
         let document = json!({
             "kind": "linerate/p4-rate/1", "target": args.switch.address, "clock": "time of the controller's host",
-            "control_plane": document(&rows), "packets": packets.document(),
+            "control_plane": document(&rows), "rounds_empty_request_ns": empty, "packets": packets.document(),
         });
         format!("{document:#}\n")
     } else {
         let what = "Time from a request until its answer, one controller, one request at a time.";
-        text(&rows, "The switch", what) + &packets.text()
+        text(&rows, "The switch", what) + &empty_text(&empty) + &packets.text()
     })?;
     Ok(ExitCode::Done)
+}
+
+/// Nanoseconds of a request that needs no table, by round: what connection and server take of any.
+fn empty_requests(client: &Client, rounds: usize) -> Result<Vec<f64>> {
+    let round = |_| {
+        let begin = MonoClock.now();
+        for _ in 0..ONE_BY_ONE {
+            match client.version() {
+                Ok(_) => {}
+                // A switch that does not know it has answered too.
+                Err(error) if error.code().is_some() => {}
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+        Ok(since(begin) / f64::from(ONE_BY_ONE))
+    };
+    (0..rounds).map(round).collect()
+}
+
+fn empty_text(rounds: &[f64]) -> String {
+    let Ok(mean) = statistics::mean(rounds, USUAL_CONFIDENCE) else {
+        return String::new();
+    };
+    let bounds = mean.interval.map_or(String::new(), |found| {
+        format!(" [{:.0}, {:.0}]", found.low / 1e3, found.high / 1e3)
+    });
+    let (took, n) = (mean.point / 1e3, rounds.len());
+    format!(
+        "\nA request that needs no table (Capabilities) takes {took:.0}{bounds} µs (95 %, n = {n}): one by one at most {:.0} of any kind/s.\n",
+        1e9 / mean.point
+    )
 }
 
 /// Nanoseconds since then.
@@ -346,6 +385,16 @@ impl Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_any_request_takes_is_told() {
+        let said = empty_text(&[90e3, 100e3, 110e3]);
+        assert!(
+            said.contains("takes 100 [75, 125] µs (95 %, n = 3): one by one at most 10000 of"),
+            "{said}"
+        );
+        assert!(empty_text(&[]).is_empty());
+    }
 
     #[test]
     fn rates_delays_and_losses_are_told() {
