@@ -18,8 +18,9 @@ mod words;
 
 pub use client::{Client, ClientError, Refused};
 pub use info::{
-    ActionSchema, ArraySchema, DigestSchema, FieldKind, FieldSchema, InfoError, PacketSchema,
-    ProfileSchema, Schema, Scope, TableSchema, ValueSetSchema, check_p4info, parse_p4info,
+    ActionSchema, ArraySchema, DigestData, DigestSchema, FieldKind, FieldSchema, InfoError,
+    PacketSchema, ProfileSchema, Schema, Scope, TableSchema, Translation, ValueSetSchema,
+    check_p4info, parse_p4info,
 };
 pub use server::{Options, Pipelines, ServeError, Server, serve};
 pub use tls::{ClientTls, OwnCertificate, Tls};

@@ -79,7 +79,7 @@ mod tests {
             name: name.to_owned(),
             width,
             kind: FieldKind::Exact,
-            translated: false,
+            translation: crate::info::Translation::None,
             format: None,
         };
         let fields = vec![

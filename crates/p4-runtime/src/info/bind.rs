@@ -1,7 +1,8 @@
 //! A P4Info with the program that it describes.
 
 use super::schema::{
-    ActionSchema, ArraySchema, FieldKind, FieldSchema, InfoError, PacketSchema, Schema, TableSchema,
+    ActionSchema, ArraySchema, FieldKind, FieldSchema, InfoError, PacketSchema, Schema,
+    TableSchema, Translation,
 };
 use crate::proto::p4::config::v1::P4Info;
 use linerate_p4::{Array, KeyField, MatchKind, Program};
@@ -95,10 +96,11 @@ impl Places {
             let Some((name, widths)) = known else {
                 return misfit(element, "is not in the program");
             };
-            if widths != digest.widths {
+            let data = digest.data.as_ref().map_err(Clone::clone)?;
+            if widths != data.widths {
                 let what = format!(
                     "has fields of {:?} bits, the program {widths:?}",
-                    digest.widths
+                    data.widths
                 );
                 return misfit(element, &what);
             }
@@ -270,7 +272,7 @@ fn check_field(element: &str, field: &FieldSchema, known: &KeyField) -> Result<(
     } else {
         known.width
     };
-    if field.width != width && !field.translated {
+    if field.width != width && !field.is_translated(element)? {
         let what = format!(
             "has {} of {} bits, the program of {width}",
             field.name, field.width
@@ -278,6 +280,23 @@ fn check_field(element: &str, field: &FieldSchema, known: &KeyField) -> Result<(
         return misfit(element, &what);
     }
     Ok(())
+}
+
+impl FieldSchema {
+    /// Whether a controller has it in another width than the program; that of strings is not known here.
+    fn is_translated(&self, element: &str) -> Result<bool> {
+        match self.translation {
+            Translation::None => Ok(false),
+            Translation::Width => Ok(true),
+            Translation::Text => Err(InfoError::new(
+                element,
+                format!(
+                    "has {}, whose values are strings to a controller: this switch has numbers alone",
+                    self.name
+                ),
+            )),
+        }
+    }
 }
 
 fn check_parameters(action: &ActionSchema, program: &Program, place: usize) -> Result<()> {
@@ -292,7 +311,8 @@ fn check_parameters(action: &ActionSchema, program: &Program, place: usize) -> R
         return misfit(element, &what);
     }
     for (parameter, (name, width)) in action.parameters.iter().zip(known) {
-        if parameter.name != name || (parameter.width != width && !parameter.translated) {
+        let translated = parameter.is_translated(&element)?;
+        if parameter.name != name || (parameter.width != width && !translated) {
             let what = format!(
                 "has {} of {} bits, the program {name} of {width}",
                 parameter.name, parameter.width
@@ -305,12 +325,16 @@ fn check_parameters(action: &ActionSchema, program: &Program, place: usize) -> R
 
 /// A header of the program has just the fields that are in front of packets.
 fn check_packet(name: &str, packet: &PacketSchema, program: &Program) -> Result<()> {
+    let element = format!("controller packet metadata {name}");
+    let mut translated = false;
+    for field in &packet.fields {
+        translated |= field.is_translated(&element)?;
+    }
     let (fields, bits) = packet.header();
     if fields.is_empty() {
         return Ok(());
     }
     let widths: Vec<_> = fields.iter().map(|field| Some(field.width)).collect();
-    let translated = fields.iter().any(|field| field.translated);
     let fits = program
         .headers
         .iter()
@@ -323,7 +347,7 @@ fn check_packet(name: &str, packet: &PacketSchema, program: &Program) -> Result<
         });
     if !fits {
         let what = format!("has fields of {bits} bits together, as no header of the program has");
-        return misfit(format!("controller packet metadata {name}"), &what);
+        return misfit(element, &what);
     }
     Ok(())
 }

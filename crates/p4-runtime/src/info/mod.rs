@@ -14,6 +14,6 @@ pub(crate) use bind::Pipeline;
 pub use bind::check_p4info;
 pub use read::parse_p4info;
 pub use schema::{
-    ActionSchema, ArraySchema, DigestSchema, FieldKind, FieldSchema, InfoError, PacketSchema,
-    ProfileSchema, Schema, Scope, TableSchema, ValueSetSchema,
+    ActionSchema, ArraySchema, DigestData, DigestSchema, FieldKind, FieldSchema, InfoError,
+    PacketSchema, ProfileSchema, Schema, Scope, TableSchema, Translation, ValueSetSchema,
 };

@@ -41,6 +41,17 @@ pub enum FieldKind {
     Optional,
 }
 
+/// What values of a field are to a controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Translation {
+    /// What they are to the program.
+    None,
+    /// Numbers of another width.
+    Width,
+    /// Strings, `Ethernet0` for a port say: matched exactly or optionally, and of no width.
+    Text,
+}
+
 /// A field with a number: of a key, of an action's parameters, of a packet's metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldSchema {
@@ -48,12 +59,12 @@ pub struct FieldSchema {
     pub id: u32,
     /// As the program names it.
     pub name: String,
-    /// Bits of its values.
+    /// Bits of its values; 0 of strings.
     pub width: u32,
     /// How it is matched; parameters and metadata are exact.
     pub kind: FieldKind,
-    /// Whether a controller sees it in another width than the program has.
-    pub translated: bool,
+    /// What its values are to a controller.
+    pub translation: Translation,
     /// Whether its values are addresses or the like, as its annotations say (`IPV4_ADDRESS`, `MAC_ADDRESS`).
     pub format: Option<String>,
 }
@@ -158,9 +169,16 @@ pub struct DigestSchema {
     pub id: u32,
     /// As the program names it.
     pub name: String,
+    /// What it tells, or why linerate's own switch cannot: a controller of another needs no more than the number.
+    pub data: Result<DigestData>,
+}
+
+/// What a digest tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DigestData {
     /// Bits of its fields.
     pub widths: Vec<u32>,
-    /// Whether its data are one value, not a structure.
+    /// Whether it is one value, not a structure.
     pub single: bool,
 }
 
@@ -250,32 +268,33 @@ fn width(element: &str, name: &str, bits: i32) -> Result<u32> {
 struct Types<'a>(&'a P4Info);
 
 impl Types<'_> {
-    /// Width of a field, and whether it is translated.
+    /// Width of a field, and how it is translated.
     fn of(
         &self,
         element: &str,
         name: &str,
         bits: i32,
         kind: Option<&P4NamedType>,
-    ) -> Result<(u32, bool)> {
+    ) -> Result<(u32, Translation)> {
         let types = self.0.type_info.as_ref();
         let new = kind.and_then(|kind| types?.new_types.get(&kind.name));
         match new.and_then(|new| new.representation.as_ref()) {
-            Some(Representation::TranslatedType(translated)) => match translated.sdn_type {
-                Some(SdnType::SdnBitwidth(bits)) => Ok((width(element, name, bits)?, true)),
-                _ => Err(InfoError::new(
+            Some(Representation::TranslatedType(translated)) => match &translated.sdn_type {
+                Some(SdnType::SdnBitwidth(bits)) => {
+                    Ok((width(element, name, *bits)?, Translation::Width))
+                }
+                Some(SdnType::SdnString(_)) => Ok((0, Translation::Text)),
+                None => Err(InfoError::new(
                     element,
-                    format!(
-                        "has {name}, which is translated to strings: only numbers can be translated"
-                    ),
+                    format!("has {name}, which is translated to nothing"),
                 )),
             },
-            _ => Ok((width(element, name, bits)?, false)),
+            _ => Ok((width(element, name, bits)?, Translation::None)),
         }
     }
 
     fn field(&self, element: &str, field: &MatchField) -> Result<FieldSchema> {
-        let (width, translated) = self.of(
+        let (width, translation) = self.of(
             element,
             &field.name,
             field.bitwidth,
@@ -298,12 +317,18 @@ impl Types<'_> {
                 format!("matches {} in a way that is not supported", field.name),
             )
         })?;
+        let equals = matches!(kind, FieldKind::Exact | FieldKind::Optional);
+        if translation == Translation::Text && !equals {
+            let name = &field.name;
+            let what = format!("matches {name} as {kind:?}, though its values are strings");
+            return Err(InfoError::new(element, what));
+        }
         Ok(FieldSchema {
             id: field.id,
             name: field.name.clone(),
             width,
             kind,
-            translated,
+            translation,
             format: format_of(&field.annotations),
         })
     }
@@ -386,14 +411,14 @@ impl Types<'_> {
         let name = &named("controller packet metadata", of.preamble.as_ref())?.name;
         let mut fields = Vec::new();
         for field in &of.metadata {
-            let (width, translated) =
+            let (width, translation) =
                 self.of(name, &field.name, field.bitwidth, field.type_name.as_ref())?;
             fields.push(FieldSchema {
                 id: field.id,
                 name: field.name.clone(),
                 width,
                 kind: FieldKind::Exact,
-                translated,
+                translation,
                 format: None,
             });
         }
@@ -404,7 +429,7 @@ impl Types<'_> {
         let preamble = named("an action", action.preamble.as_ref())?;
         let mut parameters = Vec::new();
         for parameter in &action.params {
-            let (width, translated) = self.of(
+            let (width, translation) = self.of(
                 &format!("action {}", preamble.name),
                 &parameter.name,
                 parameter.bitwidth,
@@ -415,7 +440,7 @@ impl Types<'_> {
                 name: parameter.name.clone(),
                 width,
                 kind: FieldKind::Exact,
-                translated,
+                translation,
                 format: format_of(&parameter.annotations),
             });
         }
@@ -547,15 +572,13 @@ impl Schema {
         for digest in &info.digests {
             let preamble = named("a digest", digest.preamble.as_ref())?;
             let element = format!("digest {}", preamble.name);
-            let (widths, single) = types.widths(&element, digest.type_spec.as_ref())?;
-            let (id, name) = (preamble.id, preamble.name.clone());
+            let data = types.widths(&element, digest.type_spec.as_ref());
             let known = DigestSchema {
-                id,
-                name,
-                widths,
-                single,
+                id: preamble.id,
+                name: preamble.name.clone(),
+                data: data.map(|(widths, single)| DigestData { widths, single }),
             };
-            put(&mut self.digests, "digest", id, known)?;
+            put(&mut self.digests, "digest", preamble.id, known)?;
         }
         for set in &info.value_sets {
             let preamble = named("a value set", set.preamble.as_ref())?;

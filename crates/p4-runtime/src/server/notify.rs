@@ -146,7 +146,8 @@ impl Shared {
             .schema
             .digests
             .get(&list.digest)
-            .is_some_and(|of| of.single);
+            .and_then(|of| of.data.as_ref().ok())
+            .is_some_and(|data| data.single);
         let bits = |value: &Vec<u8>| P4Data {
             data: Some(p4_data::Data::Bitstring(canonical(value))),
         };

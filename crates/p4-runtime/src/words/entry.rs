@@ -1,7 +1,7 @@
 //! Entries: `TABLE [PRIORITY] FIELD:VALUE… ACTION(PARAMETER:VALUE,…)`, a line of packet tests, or JSON.
 
-use super::value::{parse, show, show_mask};
-use crate::info::{ActionSchema, FieldKind, FieldSchema, Schema, TableSchema};
+use super::value::{parse, parse_for, show, show_mask};
+use crate::info::{ActionSchema, FieldKind, FieldSchema, Schema, TableSchema, Translation};
 use crate::proto::p4::v1::{
     Action, FieldMatch, TableAction, TableEntry, action, field_match, field_match::FieldMatchType,
     table_action,
@@ -63,7 +63,7 @@ fn table_of<'a>(schema: &'a Schema, name: &str) -> Result<&'a TableSchema> {
 
 fn number(field: &FieldSchema, text: &str) -> Result<Vec<u8>> {
     let name = &field.name;
-    parse(text).ok_or_else(|| {
+    parse_for(field, text).ok_or_else(|| {
         format!(
             "{text:?} is not a value for {name}: give a number, 0x…, an IPv4, IPv6 or MAC address"
         )
@@ -134,7 +134,8 @@ fn lpm(
 /// The match of a field; `None` for one that matches anything.
 fn field_match(field: &FieldSchema, text: &str) -> Result<Option<FieldMatch>> {
     let name = &field.name;
-    let prefix = match text.rsplit_once('/') {
+    let is_text = field.translation == Translation::Text;
+    let prefix = match text.rsplit_once('/').filter(|_| !is_text) {
         Some((value, length)) => {
             let length: Option<u32> = length.parse().ok().filter(|length| *length <= field.width);
             let length = length
@@ -521,6 +522,43 @@ mod tests {
         ] {
             assert_eq!(shown(line), expected);
         }
+    }
+
+    /// As switches with SONiC's names of ports have it.
+    #[test]
+    fn values_may_be_strings_to_a_controller() {
+        let info = br#"
+            tables {
+              preamble { id: 33554433 name: "ingress.by_port" alias: "by_port" }
+              match_fields { id: 1 name: "in_port" match_type: EXACT type_name { name: "port_id_t" } }
+              match_fields { id: 2 name: "dst" bitwidth: 48 match_type: TERNARY }
+              action_refs { id: 16777217 }
+            }
+            actions {
+              preamble { id: 16777217 name: "ingress.send" alias: "send" }
+              params { id: 1 name: "port" type_name { name: "port_id_t" } }
+            }
+            type_info {
+              new_types { key: "port_id_t" value { translated_type { uri: "" sdn_string {} } } }
+            }"#;
+        let schema = Schema::new(&parse_p4info(info).unwrap()).unwrap();
+        let line = "by_port 3 dst:1&&&1 in_port:Ethernet1/1/4 send(Ethernet8)";
+        let entry = parse_entry(&schema, line).unwrap();
+        let words = describe(&schema, &entry);
+        let (key, parameters) = (&words.key[1].1, &words.parameters[0].1);
+        assert_eq!((&key[..], &parameters[..]), ("Ethernet1/1/4", "Ethernet8"));
+        let json = r#"[{"table": "by_port", "priority": 3, "match": {"in_port": "Ethernet1/1/4", "dst": "1&&&1"},
+            "action": "send", "parameters": {"port": "Ethernet8"}}]"#;
+        assert_eq!(parse_entries(&schema, json).unwrap(), [entry]);
+        assert!(parse_entry(&schema, "by_port 3 in_port: send(x)").is_err());
+        let masked = String::from_utf8_lossy(info).replace("EXACT", "TERNARY");
+        let refused = Schema::new(&parse_p4info(masked.as_bytes()).unwrap());
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("its values are strings")
+        );
     }
 
     #[test]

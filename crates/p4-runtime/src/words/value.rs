@@ -1,7 +1,7 @@
 //! Values: decimal, hexadecimal, IPv4, IPv6 and MAC addresses.
 
 use crate::convert::canonical;
-use crate::info::FieldSchema;
+use crate::info::{FieldSchema, Translation};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A number of any width from its digits, big-endian.
@@ -55,9 +55,18 @@ pub(super) fn parse(text: &str) -> Option<Vec<u8>> {
     digits(text, 10).map(|bytes| canonical(&bytes))
 }
 
+/// A value of a field in any notation, as it is sent; `None` for one that is none.
+pub(super) fn parse_for(field: &FieldSchema, text: &str) -> Option<Vec<u8>> {
+    match field.translation {
+        Translation::Text => Some(text.as_bytes().to_vec()).filter(|text| !text.is_empty()),
+        Translation::None | Translation::Width => parse(text),
+    }
+}
+
 /// How values of a field are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Notation {
+    Text,
     Ipv4,
     Ipv6,
     Mac,
@@ -66,6 +75,9 @@ enum Notation {
 }
 
 fn notation(field: &FieldSchema) -> Notation {
+    if field.translation == Translation::Text {
+        return Notation::Text;
+    }
     let name = field.name.to_lowercase();
     let last = name.rsplit('.').next().unwrap_or_default();
     let addresses = ["addr", "ip", "src", "dst", "hop", "gateway"];
@@ -97,6 +109,7 @@ fn hex(value: &[u8]) -> String {
 /// A value of a field, in words.
 pub(super) fn show(field: &FieldSchema, value: &[u8]) -> String {
     match notation(field) {
+        Notation::Text => String::from_utf8_lossy(value).escape_debug().to_string(),
         Notation::Ipv4 => Ipv4Addr::from(wide::<4>(value)).to_string(),
         Notation::Ipv6 => Ipv6Addr::from(wide::<16>(value)).to_string(),
         Notation::Mac => wide::<6>(value).map(|byte| format!("{byte:02x}")).join(":"),
@@ -124,7 +137,7 @@ mod tests {
             name: name.to_owned(),
             width,
             kind: FieldKind::Exact,
-            translated: false,
+            translation: Translation::None,
             format: None,
         }
     }
