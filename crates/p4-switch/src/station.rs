@@ -17,6 +17,9 @@ use std::time::Duration;
 /// Frames that a port gives in its turn: enough that sending costs few system calls, few enough that one port does not keep
 /// another waiting.
 const BURST: usize = 32;
+/// Pipelines that packets go through between two rounds: of one that is copied without end a controller, and whoever ends the
+/// switch, are heard within some 0.1 s.
+const WORK: u32 = 1 << 16;
 /// Empty rounds before the thread sleeps: some 20 µs, less than it takes to be woken.
 const EMPTY_ROUNDS: u32 = 100;
 /// The longest sleep, after which the thread asks whether it is to end.
@@ -177,8 +180,10 @@ impl Station {
         let mut worked = false;
         if let Some(switch) = &mut self.plane.switch {
             let mut time = Elapsed::since(started);
-            while switch.work(&mut time, &mut out, &mut ()) {
+            let mut left = WORK;
+            while left > 0 && switch.work(&mut time, &mut out, &mut ()) {
                 worked = true;
+                left -= 1;
             }
         }
         if worked {

@@ -42,6 +42,9 @@ pub struct Digest {
     pub values: Vec<Vec<u8>>,
 }
 
+/// Pipelines that one packet and all its copies go through: a program may copy each copy, up to the limit of passes.
+const MAX_WORK: u32 = 1 << 20;
+
 /// The most digests that wait for the control plane; further ones are counted and lost.
 const MAX_DIGESTS: usize = 4096;
 
@@ -160,7 +163,8 @@ impl Switch {
         self.stages.histograms()
     }
 
-    /// A packet comes in at a port, and it and all copies go as far as they get. `now` is in nanoseconds.
+    /// A packet comes in at a port, and it and all copies go as far as they get, through a million pipelines together at most.
+    /// `now` is in nanoseconds.
     pub fn process(
         &mut self,
         port: u32,
@@ -181,7 +185,20 @@ impl Switch {
         observer: &mut O,
     ) {
         self.receive(port, packet, now, observer);
-        while self.work(now, out, observer) {}
+        for _ in 0..MAX_WORK {
+            if !self.work(now, out, observer) {
+                return;
+            }
+        }
+        while let Some(packet) = self.waiting() {
+            self.drop(packet, DropPlace::TooManyPasses, observer);
+        }
+    }
+
+    /// Any packet that waits, which waits no more.
+    fn waiting(&mut self) -> Option<Box<Packet>> {
+        let again = self.again.pop_front();
+        again.or_else(|| self.queues.pop().map(|queued| queued.packet))
     }
 
     /// A packet comes in at a port, and goes through ingress to a queue. What is longer than the limit is cut.

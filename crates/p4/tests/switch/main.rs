@@ -430,6 +430,16 @@ fn a_packet_that_never_ends_is_dropped() {
     act(&mut switch, 1, "again", &[]);
     assert!(send(&mut switch, &[1, 1], 0).is_empty());
     assert_eq!(drops(&switch, DropPlace::TooManyPasses), 1);
+
+    // Whatever the limit of one packet's passes: copies of copies are as many as they like.
+    let patient = Limits {
+        passes: u32::MAX,
+        ..Limits::default()
+    };
+    let mut switch = Switch::new(program(), patient, 0);
+    act(&mut switch, 1, "again", &[]);
+    assert!(send(&mut switch, &[1, 1], 0).is_empty());
+    assert_eq!(drops(&switch, DropPlace::TooManyPasses), 1);
 }
 
 #[test]
