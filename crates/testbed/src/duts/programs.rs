@@ -5,6 +5,7 @@ use crate::{Result, TestbedError};
 use linerate_sys::process::die_with_parent;
 use std::env;
 use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -52,8 +53,8 @@ impl Program {
             .find(|file| file.is_file())
     }
 
-    /// A command of it, which dies with the thread that starts it. A package that was unpacked below a folder of its
-    /// own finds its libraries there.
+    /// A command of it, which dies with the thread that starts it, and which a terminal's Ctrl-C does not reach: linerate
+    /// ends it. A package that was unpacked below a folder of its own finds its libraries there.
     pub(super) fn command(self) -> Command {
         self.command_by(Command::new(self.found()))
     }
@@ -82,6 +83,7 @@ impl Program {
             command.envs(env::join_paths(folders).map(|all| ("LD_LIBRARY_PATH", all)));
         }
         die_with_parent(&mut command);
+        command.process_group(0);
         command
     }
 
