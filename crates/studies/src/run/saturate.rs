@@ -301,7 +301,11 @@ fn delays(run: &mut Measurement<'_, '_>, plan: &SaturatePlan) -> Result<Vec<Dela
         if run.context.interrupted() {
             break;
         }
-        let load = BitRate::from_f64(throughput.as_f64() * share.get()).max(plan.min_load);
+        let load = if share.get() > 0.0 {
+            BitRate::from_f64(throughput.as_f64() * share.get())
+        } else {
+            plan.min_load.min(throughput)
+        };
         let spec = TestSpec {
             stop: Stop::After(DELAY_TIME),
             ..plan.spec.clone().with_pace(Pace::At(load))
