@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     tonic_prost_build::configure()
         .btree_map(".")
+        .codec_path("crate::codec::BoundedCodec")
         .compile_fds(files)?;
     Ok(())
 }

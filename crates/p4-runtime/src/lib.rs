@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod codec;
 mod convert;
 #[cfg(any(test, feature = "_fuzzing"))]
 pub mod fuzzing;

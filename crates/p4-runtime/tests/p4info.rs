@@ -61,7 +61,7 @@ fn a_damaged_p4info_is_refused_with_words_or_fits() {
     let json = include_bytes!("../../../p4/control_plane/control_plane.json");
     let info = include_bytes!("../../../p4/control_plane/control_plane.p4info.txt");
     let program = Program::from_json(json).unwrap();
-    let parsed = linerate_p4_runtime::parse_p4info(info).unwrap();
+    let parsed = parse_p4info(info).unwrap();
     let forms = [info.to_vec(), prost::Message::encode_to_vec(&parsed)];
     let changes = proptest::collection::vec((any::<Index>(), any::<u8>()), 0..4);
     let damaged = (0..forms.len(), changes, any::<Index>(), any::<bool>());

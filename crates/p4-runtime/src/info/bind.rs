@@ -5,7 +5,7 @@ use super::schema::{
     TableSchema, Translation,
 };
 use crate::proto::p4::config::v1::P4Info;
-use linerate_p4::{Array, KeyField, MatchKind, Program};
+use linerate_p4::{Array, KeyField, MatchKind, Program, Table};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -75,6 +75,10 @@ impl Pipeline {
 impl Places {
     fn new(schema: &Schema, program: &Program) -> Result<Self> {
         let mut places = Self::default();
+        if schema.tables.is_empty() && program.tables.iter().any(is_of_source) {
+            let what = "has no table, the program has some";
+            return misfit("the P4Info", what);
+        }
         for table in schema.tables.values() {
             places.table(schema, table, program)?;
         }
@@ -245,6 +249,15 @@ impl Places {
         places.insert(of.id, at);
         Ok(())
     }
+}
+
+/// Whether a table has a key and is not one that p4c makes of statements, which no P4Info has.
+fn is_of_source(table: &Table) -> bool {
+    let name = table.name.rsplit('.').next().unwrap_or_default();
+    let is_made = ["tbl_", "switch_"]
+        .iter()
+        .any(|made| name.starts_with(made));
+    !table.key.is_empty() && !is_made
 }
 
 /// Compilers leave a leading dot, or the control that an extern is in.

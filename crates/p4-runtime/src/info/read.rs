@@ -19,6 +19,11 @@ pub fn parse_p4info(bytes: &[u8]) -> Result<P4Info, InfoError> {
     });
     let info = match text {
         Some(text) => {
+            if depth(text) > MAX_DEPTH {
+                return Err(syntax(format!(
+                    "messages are nested deeper than {MAX_DEPTH}"
+                )));
+            }
             let pool =
                 DescriptorPool::decode(DESCRIPTORS).map_err(|error| syntax(error.to_string()))?;
             let kind = pool
@@ -38,6 +43,32 @@ pub fn parse_p4info(bytes: &[u8]) -> Result<P4Info, InfoError> {
     Ok(info)
 }
 
+/// Messages within messages: those of the definitions are 20 deep, and readers of text call themselves for each.
+const MAX_DEPTH: usize = 100;
+
+/// The deepest brackets outside of strings; a comment counts too.
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut quote, mut escaped) = (None, false);
+    for one in text.chars() {
+        match (quote, one) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(open), _) if one == open => quote = None,
+            (Some(_), '\n') => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(one),
+            (None, '{' | '<' | '[') => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            (None, '}' | '>' | ']') => depth = depth.saturating_sub(1),
+            (None, _) => {}
+        }
+    }
+    deepest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +79,19 @@ mod tests {
         let info = parse_p4info(text.as_bytes()).unwrap();
         assert_eq!(info.tables[0].size, 9);
         assert_eq!(parse_p4info(&info.encode_to_vec()).unwrap(), info);
+    }
+
+    #[test]
+    fn what_is_nested_for_ever_is_refused() {
+        for (open, close) in [("{ ", " } } "), ("< ", " > > ")] {
+            let inner = format!("tuple {open} members {open}").repeat(20_000);
+            let text = format!(
+                "digests {{ type_spec {{ {inner}{} }} }}",
+                close.repeat(20_000)
+            );
+            let error = parse_p4info(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains("nested deeper than 100"), "{error}");
+        }
     }
 
     #[test]

@@ -259,8 +259,13 @@ fn put<T>(map: &mut BTreeMap<u32, T>, kind: &str, id: u32, value: T) -> Result<(
     }
 }
 
+/// More bits than any value of a header has.
+const MAX_WIDTH: u32 = 1 << 16;
+
 fn width(element: &str, name: &str, bits: i32) -> Result<u32> {
-    let width = u32::try_from(bits).ok().filter(|width| *width > 0);
+    let width = u32::try_from(bits)
+        .ok()
+        .filter(|width| (1..=MAX_WIDTH).contains(width));
     width.ok_or_else(|| InfoError::new(element, format!("has {name} of {bits} bits")))
 }
 

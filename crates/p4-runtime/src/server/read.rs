@@ -26,6 +26,11 @@ impl Shared {
     /// Reads everything that was asked for, while nobody writes.
     pub(super) async fn read(&self, request: ReadRequest) -> Result<Answer> {
         self.state().arbiter.check_device(request.device_id)?;
+        let (asked, most) = (request.entities.len(), self.options.max_updates);
+        if asked > most {
+            let what = format!("{asked} entities are asked for in a request: at most {most}");
+            return Err(Refusal::new(Code::ResourceExhausted, what));
+        }
         let _reading = self.writes.lock().await;
         let pipeline = self.state().pipeline()?;
         let mut collected = Collected::default();

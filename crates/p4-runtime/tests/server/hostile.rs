@@ -236,3 +236,23 @@ fn what_is_not_grpc_disturbs_nobody() {
         )
         .expect("a write");
 }
+
+/// Two bytes on the wire are some hundred in memory.
+#[test]
+fn empty_elements_without_end_are_refused_before_they_take_memory() {
+    let bench = Bench::new();
+    let mut client = bench.primary();
+    let refused = client
+        .write(
+            vec![Update::default(); 2_000_000],
+            Atomicity::ContinueOnError,
+        )
+        .unwrap_err();
+    assert_eq!(refused.code(), Some(Code::ResourceExhausted));
+    assert!(refused.to_string().contains("MiB of memory"), "{refused}");
+    let asked = vec![Entity::default(); 300_000];
+    let refused = client.read(asked).unwrap_err();
+    assert_eq!(refused.code(), Some(Code::ResourceExhausted));
+    assert!(refused.to_string().contains("at most 262144"), "{refused}");
+    assert!(!state(&client).is_empty());
+}
