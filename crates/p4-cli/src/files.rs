@@ -35,6 +35,12 @@ pub(crate) fn program(path: &Path) -> Result<Arc<Program>> {
 
 /// The compiled program that these bytes of a file are.
 pub(crate) fn load(path: &Path, bytes: &[u8]) -> Result<Program> {
+    let begins = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if begins.is_some_and(|byte| *byte != b'{') {
+        let what = "no program that p4c-bm2-ss wrote (JSON): a source in P4 is compiled first, p4c-bm2-ss -o PROGRAM.json";
+        let message = format!("{}: {what}", path.display());
+        return Err(Failure::new(ExitCode::Plan, message));
+    }
     Program::from_json(bytes).map_err(|error| wrong(path, &error))
 }
 

@@ -195,7 +195,11 @@ fn cannot<'a>(what: &'a str, path: &'a Path) -> impl FnOnce(io::Error) -> Failur
             ("read", _) | (_, io::ErrorKind::AlreadyExists) => ExitCode::Plan,
             _ => ExitCode::Other,
         };
-        let message = format!("cannot {what} {}: {error}", path.display());
+        let advice = match error.kind() {
+            io::ErrorKind::AlreadyExists => "; nothing is overwritten: give another folder",
+            _ => "",
+        };
+        let message = format!("cannot {what} {}: {error}{advice}", path.display());
         Failure::new(code, message)
     }
 }

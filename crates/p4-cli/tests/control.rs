@@ -129,6 +129,14 @@ fn pipelines_are_set_and_keep_entries_if_asked() {
     let at = address.as_str();
     let (program, info) = (file(".json"), file(".p4info.txt"));
     let set = ["pipeline", "set", at, &program, "--p4info", &info];
+    let other = info.replace("control_plane", "acl");
+    let misfit = run(&["pipeline", "set", at, &program, "--p4info", &other]);
+    let said = String::from_utf8_lossy(&misfit.stderr).into_owned();
+    assert_eq!(misfit.status.code(), Some(5));
+    assert!(
+        said.starts_with("note: ") && said.contains("compile program and P4Info in one run"),
+        "{said}"
+    );
     let early = run(&["table", "list", at]);
     assert_eq!(early.status.code(), Some(5));
     assert!(String::from_utf8_lossy(&early.stderr).contains("pipeline set"));
@@ -159,13 +167,23 @@ fn what_goes_wrong_is_said_with_its_exit_code() {
         ),
         (
             &["table", "add", at, "routes dst:10.0.0.0/8 counted(512)"],
-            5,
-            "does not fit in 9 bits",
+            2,
+            "does not fit in the 9 bits of port",
         ),
         (
             &["table", "delete", at, "routes dst:10.0.0.0/8"],
             5,
             "does not exist",
+        ),
+        (
+            &["table", "delete", at, "routes dst:10.0.0.0/8"],
+            5,
+            "hdr.ipv4.dst:10.0.0.0/8: ",
+        ),
+        (
+            &["table", "add", at, "routes dst:2001:db8::1 counted(3)"],
+            2,
+            "does not fit in the 32 bits",
         ),
         (&["table", "add", at], 2, "ENTRY"),
         (&["table", "list", "nonsense"], 2, "HOST:PORT"),
@@ -187,6 +205,16 @@ fn what_goes_wrong_is_said_with_its_exit_code() {
         assert_eq!(output.status.code(), Some(*code), "{arguments:?}: {error}");
         assert!(error.contains(words), "{arguments:?}: {error}");
     }
+    // Nobody is primary any more, and the id that was is remembered.
+    let route = "routes dst:10.9.0.0/16 counted(3)";
+    done(&["table", "add", at, route, "--election-id", "5"]);
+    let late = run(&["table", "delete", at, route]);
+    let said = String::from_utf8_lossy(&late.stderr).into_owned();
+    assert!(
+        said.contains("seen a larger election id: give --election-id 5"),
+        "{said}"
+    );
+    done(&["table", "delete", at, route, "--election-id", "5"]);
     drop(server);
     let gone = run(&["table", "list", at]);
     assert_eq!(gone.status.code(), Some(5));

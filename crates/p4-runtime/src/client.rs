@@ -25,6 +25,8 @@ use tonic::{Code, Status, Streaming};
 
 /// The most bytes of a message of a switch.
 const MAX_MESSAGE: usize = 64 << 20;
+/// The most entities of an answer: more than any switch's tables have.
+const MAX_ENTITIES: usize = 5_000_000;
 /// The most bytes of the headers of a switch's answer.
 const MAX_HEADERS: u32 = 4 << 20;
 /// Messages to the switch that wait.
@@ -69,9 +71,11 @@ pub enum ClientError {
         /// Its status.
         status: Box<Status>,
     },
-    /// Another controller is primary.
-    #[error("another controller is primary{}; give a larger election id, or another role", .highest.map_or(String::new(), |id| format!(", with election id {id}")))]
+    /// Another controller is primary, or was: no smaller election id takes its place.
+    #[error("{}{}; give a larger election id, or another role", if *.is_taken { "another controller is primary" } else { "no controller is primary" }, .highest.map_or(String::new(), |id| format!(", and the switch has seen election id {id}")))]
     NotPrimary {
+        /// Whether another one is.
+        is_taken: bool,
         /// The highest election id that the switch has seen.
         highest: Option<u128>,
     },
@@ -82,6 +86,14 @@ pub enum ClientError {
         doing: &'static str,
         /// How long was waited.
         timeout: Duration,
+    },
+    /// The connection ended before the answer.
+    #[error(
+        "{doing}: the connection broke; a switch that wants TLS ends those without: give its authorities' certificates"
+    )]
+    Broken {
+        /// What was asked for.
+        doing: &'static str,
     },
     /// The stream to the switch ended.
     #[error("the switch closed the stream: {0}")]
@@ -137,6 +149,22 @@ async fn put(to: &mpsc::Sender<StreamMessageRequest>, update: Request) -> Result
     to.send(request).await.map_err(closed)
 }
 
+/// The next message of the stream that says something.
+async fn said(responses: &mut Streaming<StreamMessageResponse>) -> Result<Response> {
+    loop {
+        let message = responses.message().await;
+        let message = message.map_err(|status| ClientError::Refused {
+            doing: "listening",
+            status: Box::new(status),
+        })?;
+        match message {
+            Some(StreamMessageResponse { update: None }) => {}
+            Some(StreamMessageResponse { update: Some(said) }) => return Ok(said),
+            None => return Err(ClientError::Closed("it ended".to_owned())),
+        }
+    }
+}
+
 /// A connection with a switch.
 pub struct Client {
     runtime: Runtime,
@@ -166,7 +194,8 @@ impl Client {
             .build()?;
         let bare = address.strip_prefix("p4runtime://").unwrap_or(address);
         let wrong = || ClientError::Address(address.to_owned());
-        if !bare.contains(':') || bare.contains('/') {
+        let port = bare.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+        if !matches!(port, Some(Ok(_))) || bare.contains('/') {
             return Err(wrong());
         }
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -181,6 +210,10 @@ impl Client {
             what,
         };
         if let Some(tls) = tls {
+            if !tls.has_roots() {
+                let what = "there is no certificate in the authorities' file";
+                return Err(ClientError::Tls(what.to_owned()));
+            }
             let encrypted = endpoint.tls_config(tls.of_client());
             endpoint = encrypted.map_err(|error| ClientError::Tls(reason(&error)))?;
         }
@@ -212,9 +245,13 @@ impl Client {
         let limited = async { tokio::time::timeout(timeout, answer).await };
         let answer = self.runtime.block_on(limited);
         let answer = answer.map_err(|_| ClientError::Timeout { doing, timeout })?;
-        answer.map_err(|status| ClientError::Refused {
-            doing,
-            status: Box::new(status),
+        answer.map_err(|status| match status.message() {
+            // tonic's words: no status of the switch's.
+            "transport error" if status.code() == Code::Unknown => ClientError::Broken { doing },
+            _ => ClientError::Refused {
+                doing,
+                status: Box::new(status),
+            },
         })
     }
 
@@ -224,7 +261,8 @@ impl Client {
         let answer = self.ask("asking for capabilities", async move {
             rpc.capabilities(CapabilitiesRequest { device_id: 0 }).await
         });
-        Ok(answer?.into_inner().p4runtime_api_version)
+        let version = answer?.into_inner().p4runtime_api_version;
+        Ok(version.escape_debug().to_string())
     }
 
     /// Opens the stream, as a controller of this role, and returns what the switch says of it.
@@ -248,19 +286,22 @@ impl Client {
             Some(_) => self.send(wish)?,
             None => self.open(wish)?,
         }
-        loop {
-            match self.next(self.timeout)? {
-                Some(Response::Arbitration(update)) => return Ok(update),
-                Some(_) => {}
-                None => {
-                    let doing = "becoming primary";
-                    return Err(ClientError::Timeout {
-                        doing,
-                        timeout: self.timeout,
-                    });
+        let timeout = self.timeout;
+        let Some(Stream { responses, .. }) = &mut self.stream else {
+            return Err(ClientError::Closed("it was not opened".to_owned()));
+        };
+        // Whatever else the switch says meanwhile.
+        let answer = async {
+            loop {
+                if let Response::Arbitration(update) = said(responses).await? {
+                    return Ok(update);
                 }
             }
-        }
+        };
+        let limited = async { tokio::time::timeout(timeout, answer).await };
+        let doing = "becoming primary";
+        let late = |_| ClientError::Timeout { doing, timeout };
+        self.runtime.block_on(limited).map_err(late)?
     }
 
     /// Opens the stream with its first message: gRPC's servers in C++, as BMv2's, say nothing before they answer one.
@@ -281,14 +322,14 @@ impl Client {
     /// Becomes the primary controller of a role; `""` is the one that may do everything.
     pub fn become_primary(&mut self, role: &str, election: u128) -> Result<()> {
         let update = self.arbitrate(role, Some(election))?;
-        if update
-            .status
-            .is_some_and(|status| status.code == Code::Ok as i32)
-        {
+        // A status that is left out is one of code 0.
+        let code = update.status.map_or(Code::Ok as i32, |status| status.code);
+        if code == Code::Ok as i32 {
             return Ok(());
         }
         let highest = update.election_id;
         Err(ClientError::NotPrimary {
+            is_taken: code == Code::AlreadyExists as i32,
             highest: highest.map(|id| u128::from(id.high) << 64 | u128::from(id.low)),
         })
     }
@@ -303,19 +344,12 @@ impl Client {
 
     /// The next message of the stream; `None` if none comes in time.
     pub fn next(&mut self, patience: Duration) -> Result<Option<Response>> {
-        let Some(stream) = &mut self.stream else {
+        let Some(Stream { responses, .. }) = &mut self.stream else {
             return Err(ClientError::Closed("it was not opened".to_owned()));
         };
-        let limited = async { tokio::time::timeout(patience, stream.responses.message()).await };
-        match self.runtime.block_on(limited) {
-            Err(_) => Ok(None),
-            Ok(Ok(Some(message))) => Ok(message.update),
-            Ok(Ok(None)) => Err(ClientError::Closed("it ended".to_owned())),
-            Ok(Err(status)) => Err(ClientError::Refused {
-                doing: "listening",
-                status: Box::new(status),
-            }),
-        }
+        let limited = async { tokio::time::timeout(patience, said(responses)).await };
+        let answer = self.runtime.block_on(limited);
+        answer.map_or(Ok(None), |said| said.map(Some))
     }
 
     /// Sets a pipeline, or does what else the action says.
@@ -386,6 +420,11 @@ impl Client {
             let mut found = Vec::new();
             while let Some(response) = stream.message().await? {
                 found.extend(response.entities);
+                if found.len() > MAX_ENTITIES {
+                    let what =
+                        format!("more than {MAX_ENTITIES} entities: read one table at a time");
+                    return Err(Status::resource_exhausted(what));
+                }
             }
             Ok(found)
         })

@@ -51,6 +51,12 @@ pub struct ClientTls {
 }
 
 impl ClientTls {
+    /// Whether whom to trust has a certificate at all.
+    pub(crate) fn has_roots(&self) -> bool {
+        let begin = b"-----BEGIN ";
+        self.roots.windows(begin.len()).any(|part| part == begin)
+    }
+
     pub(crate) fn of_client(&self) -> ClientTlsConfig {
         let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&self.roots));
         if let Some(own) = &self.own {
@@ -67,11 +73,23 @@ fn identity(own: &OwnCertificate) -> Identity {
     Identity::from_pem(&own.chain, &own.key)
 }
 
-/// What is behind an error of the transport, which itself says little.
+/// What is behind an error of the transport, which itself says little, and what to do where rustls does not say it.
 pub(crate) fn reason(error: &dyn Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
         last = source;
     }
-    last.to_string()
+    let said = last.to_string();
+    let advice = [
+        (
+            "InvalidContentType",
+            "; it answers without TLS: leave the authorities' file out",
+        ),
+        (
+            "CaUsedAsEndEntity",
+            "; its certificate is an authority's own: give it one that the authority signed",
+        ),
+    ];
+    let advice = advice.iter().find(|(word, _)| said.contains(word));
+    said.clone() + advice.map_or("", |(_, advice)| advice)
 }

@@ -52,7 +52,7 @@ pub(crate) struct Switch {
 pub(crate) enum TableCommand {
     /// List the entries of all tables, or of one, with what their counters show.
     List(table::ListArgs),
-    /// Add entries: all of them or, if one is refused, none.
+    /// Add entries: all of them or, if one is refused, none, where the switch can do that.
     Add(table::ChangeArgs),
     /// Change what entries do.
     Modify(table::ChangeArgs),
@@ -136,10 +136,18 @@ impl Switch {
                     self.election_id.saturating_add(1)
                 );
             }
-            if let ClientError::NotPrimary { highest: Some(id) } = error {
-                let next = id.saturating_add(1);
-                failure.message =
-                    format!("another controller is primary; --election-id {next} takes its place");
+            if let ClientError::NotPrimary {
+                is_taken,
+                highest: Some(id),
+            } = error
+            {
+                failure.message = if is_taken {
+                    let next = id.saturating_add(1);
+                    format!("another controller is primary; --election-id {next} takes its place")
+                } else {
+                    let least = id.max(1);
+                    format!("the switch has seen a larger election id: give --election-id {least}, or more")
+                };
             }
             failure
         })?;

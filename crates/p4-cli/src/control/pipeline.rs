@@ -4,9 +4,11 @@ use super::{Switch, failed, running};
 use crate::{files, print};
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_p4::Program;
 use linerate_p4_runtime::parse_p4info;
 use linerate_p4_runtime::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
 use serde_json::json;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 /// Arguments of `pipeline set`.
@@ -46,6 +48,17 @@ pub(crate) fn show(switch: &Switch) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Done)
 }
 
+/// BMv2 takes any two files. What is no program of v1model only the switch can tell.
+fn note_misfit(args: &SetArgs, program: &[u8]) -> Result<(), Failure> {
+    let Ok(program) = Program::from_json(program) else {
+        return Ok(());
+    };
+    if let Err(error) = files::check_p4info(&program, &args.p4info) {
+        let _ = writeln!(io::stderr(), "note: {}", error.message);
+    }
+    Ok(())
+}
+
 pub(crate) fn set(args: &SetArgs) -> Result<ExitCode, Failure> {
     let wrong = |error| {
         Failure::new(
@@ -55,6 +68,7 @@ pub(crate) fn set(args: &SetArgs) -> Result<ExitCode, Failure> {
     };
     let info = parse_p4info(&files::read(&args.p4info)?).map_err(wrong)?;
     let program = files::read(&args.program)?;
+    note_misfit(args, &program)?;
     let action = if args.verify {
         Action::Verify
     } else if args.keep_entries {

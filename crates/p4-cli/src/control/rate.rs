@@ -87,7 +87,7 @@ pub(crate) fn run(args: &RateArgs) -> Result<ExitCode> {
         });
         format!("{document:#}\n")
     } else {
-        let what = "Time from a request until its answer, one controller, one request at a time.";
+        let what = "Time from a request until its answer, one controller, one request at a time. The switch runs a program of this measurement now.";
         text(&rows, "The switch", what) + &empty_text(&empty) + &packets.text()
     })?;
     Ok(ExitCode::Done)
@@ -115,11 +115,12 @@ fn empty_text(rounds: &[f64]) -> String {
         return String::new();
     };
     let bounds = mean.interval.map_or(String::new(), |found| {
-        format!(" [{:.0}, {:.0}]", found.low / 1e3, found.high / 1e3)
+        let low = found.low.max(0.0);
+        format!(" [{:.0}, {:.0}]", low / 1e3, found.high / 1e3)
     });
     let (took, n) = (mean.point / 1e3, rounds.len());
     format!(
-        "\nA request that needs no table (Capabilities) takes {took:.0}{bounds} µs (95 %, n = {n}): one by one at most {:.0} of any kind/s.\n",
+        "\nA request that needs no table (Capabilities) takes {took:.0}{bounds} µs (95 %, n = {n}): {:.0} of any kind/s one by one, were they no more work.\n",
         1e9 / mean.point
     )
 }
@@ -328,6 +329,9 @@ impl Packets {
         let limit = MonoClock.now().after(LOST_AFTER);
         loop {
             let left = limit.saturating_since(MonoClock.now());
+            if left.is_zero() {
+                return Ok(false);
+            }
             match client.next(left).map_err(|error| failed(&error))? {
                 Some(Response::Packet(_)) => {
                     self.returned += 1;
@@ -355,7 +359,7 @@ impl Packets {
         let lost = self.sent - self.returned;
         if let Ok(mean) = statistics::mean(&self.rates, USUAL_CONFIDENCE) {
             let bounds = mean.interval.map_or(String::new(), |found| {
-                format!(" [{:.0}, {:.0}]", found.low, found.high)
+                format!(" [{:.0}, {:.0}]", found.low.max(0.0), found.high)
             });
             let n = self.rates.len();
             let _ = writeln!(
@@ -390,7 +394,7 @@ mod tests {
     fn what_any_request_takes_is_told() {
         let said = empty_text(&[90e3, 100e3, 110e3]);
         assert!(
-            said.contains("takes 100 [75, 125] µs (95 %, n = 3): one by one at most 10000 of"),
+            said.contains("takes 100 [75, 125] µs (95 %, n = 3): 10000 of any kind/s one by one"),
             "{said}"
         );
         assert!(empty_text(&[]).is_empty());

@@ -9,7 +9,8 @@ use linerate_p4_runtime::proto::p4::v1::{
     CounterData, Entity, TableEntry, Update, entity::Entity as Entities, update,
 };
 use linerate_p4_runtime::{
-    Client, ClientError, EntryWords, Schema, TableSchema, describe, parse_entries, parse_entry,
+    Client, ClientError, Code, EntryWords, Schema, TableSchema, describe, parse_entries,
+    parse_entry,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
@@ -76,12 +77,27 @@ pub(crate) fn change(args: &ChangeArgs, kind: Kind) -> Result<ExitCode> {
     };
     let updates: Vec<_> = entries.iter().map(update).collect();
     let count = updates.len();
-    write(&mut client, updates).map_err(|error| refused(&error, &schema, &entries))?;
     let done = match kind {
         Kind::Add => "added",
         Kind::Modify => "changed",
         Kind::Delete => "deleted",
     };
+    write(&mut client, updates).map_err(|(error, unless)| {
+        let mut failure = refused(&error, &schema, &entries);
+        if unless == Unless::Each && count > 1 {
+            let rest = match error
+                .refused()
+                .iter()
+                .filter(|one| one.code != Code::Ok)
+                .count()
+            {
+                0 => "some of the others may be".to_owned(),
+                refused => format!("{} of {count} are", count.saturating_sub(refused)),
+            };
+            failure.message += &format!("; this switch has no all or none: {rest} {done}");
+        }
+        failure
+    })?;
     print(&if args.switch.json {
         format!("{:#}\n", json!({"entries": count, "done": done}))
     } else {
@@ -91,20 +107,31 @@ pub(crate) fn change(args: &ChangeArgs, kind: Kind) -> Result<ExitCode> {
     Ok(ExitCode::Done)
 }
 
+/// What is not made where a switch refuses an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unless {
+    /// None of all.
+    All,
+    /// That entry alone.
+    Each,
+}
+
 /// All or none, where the switch can do that.
-fn write(client: &mut Client, updates: Vec<Update>) -> Result<(), ClientError> {
-    let one_by_one =
-        |error: &ClientError| error.code() == Some(linerate_p4_runtime::Code::Unimplemented);
+fn write(client: &mut Client, updates: Vec<Update>) -> Result<(), (ClientError, Unless)> {
+    let one_by_one = |error: &ClientError| error.code() == Some(Code::Unimplemented);
     match client.write(updates.clone(), Atomicity::RollbackOnError) {
-        Err(error) if one_by_one(&error) => client.write(updates, Atomicity::ContinueOnError),
-        result => result,
+        Err(error) if one_by_one(&error) => {
+            let each = client.write(updates, Atomicity::ContinueOnError);
+            each.map_err(|error| (error, Unless::Each))
+        }
+        result => result.map_err(|error| (error, Unless::All)),
     }
 }
 
 /// Which entry the switch refuses, and why.
 fn refused(error: &ClientError, schema: &Schema, entries: &[TableEntry]) -> Failure {
     let refused = error.refused();
-    let aborted = linerate_p4_runtime::Code::Aborted;
+    let aborted = Code::Aborted;
     let Some(first) = refused
         .iter()
         .find(|one| one.code != aborted)
@@ -114,7 +141,8 @@ fn refused(error: &ClientError, schema: &Schema, entries: &[TableEntry]) -> Fail
     };
     let entry = entries
         .get(first.place)
-        .map(|entry| line(&describe(schema, entry)));
+        .map(|entry| line(&describe(schema, entry)))
+        .map(|line| line.trim_end_matches(" nothing").to_owned());
     let what = format!(
         "the switch refuses {}: {}",
         entry.unwrap_or_default(),

@@ -192,7 +192,7 @@ pub(crate) fn text(rows: &[Row], subject: &str, what: &str) -> String {
     let mut text = String::new();
     if let (Some((one, single)), Some((other, batch))) = (slowest(0), slowest(3)) {
         text = format!(
-            "{subject} inserts at least {}entries/s one by one ({} with {} entries), {}entries/s in batches of {ENTRIES} ({} with {}).\n",
+            "{subject} inserts on average {}entries/s one by one where it is slowest ({} with {} entries), {}entries/s in batches of {ENTRIES} ({} with {}).\n",
             rate(single),
             one.family,
             one.entries,

@@ -51,7 +51,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().entries, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=MAX_ENTRIES))]
     max_entries: usize,
     /// Serve P4Runtime at this address: of this host alone without one. Whoever reaches it may do everything, unless --tls-ca says who.
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:9559")]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:9559", value_parser = own_address)]
     p4runtime: Option<SocketAddr>,
     /// The number that controllers know the switch by.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..), requires = "p4runtime")]
@@ -105,6 +105,12 @@ impl RunArgs {
     const fn idle(&self) -> Idle {
         if self.spin { Idle::Spin } else { Idle::Sleep }
     }
+}
+
+/// An address of this host, as numbers.
+fn own_address(text: &str) -> Result<SocketAddr, &'static str> {
+    let address = text.parse();
+    address.map_err(|_| "give address and port, such as --p4runtime=192.0.2.1:9559 or =[::1]:9559")
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {

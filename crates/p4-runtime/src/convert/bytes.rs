@@ -25,7 +25,7 @@ pub(crate) fn canonical(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Bits that a number needs.
-fn bits(bytes: &[u8]) -> usize {
+pub(crate) fn bits(bytes: &[u8]) -> usize {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let top = bytes
         .get(zeros)

@@ -9,7 +9,7 @@ mod table;
 mod update;
 mod view;
 
-pub(crate) use bytes::canonical;
+pub(crate) use bytes::{bits, canonical};
 pub(crate) use packet::{packet_in, packet_out};
 pub(crate) use table::{EntryFilter, entry_message};
 pub(crate) use update::{Change, change};

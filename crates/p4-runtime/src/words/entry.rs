@@ -1,6 +1,7 @@
 //! Entries: `TABLE [PRIORITY] FIELD:VALUE… ACTION(PARAMETER:VALUE,…)`, a line of packet tests, or JSON.
 
 use super::value::{parse, parse_for, show, show_mask};
+use crate::convert::bits;
 use crate::info::{ActionSchema, FieldKind, FieldSchema, Schema, TableSchema, Translation};
 use crate::proto::p4::v1::{
     Action, FieldMatch, TableAction, TableEntry, action, field_match, field_match::FieldMatchType,
@@ -63,11 +64,23 @@ fn table_of<'a>(schema: &'a Schema, name: &str) -> Result<&'a TableSchema> {
 
 fn number(field: &FieldSchema, text: &str) -> Result<Vec<u8>> {
     let name = &field.name;
-    parse_for(field, text).ok_or_else(|| {
+    let value = parse_for(field, text).ok_or_else(|| {
         format!(
             "{text:?} is not a value for {name}: give a number, 0x…, an IPv4, IPv6 or MAC address"
         )
-    })
+    })?;
+    fitting(field, text, value)
+}
+
+/// The value, if it has as many bits as the field or fewer.
+fn fitting(field: &FieldSchema, text: &str, value: Vec<u8>) -> Result<Vec<u8>> {
+    let (name, width) = (&field.name, field.width);
+    if field.translation != Translation::Text && bits(&value) > width as usize {
+        return Err(format!(
+            "{text:?} does not fit in the {width} bits of {name}"
+        ));
+    }
+    Ok(value)
 }
 
 fn ones(width: u32, count: u32) -> Vec<u8> {
@@ -119,7 +132,7 @@ fn lpm(
         (Some((value, length)), _) => (number(field, value)?, length),
         (None, Some((value, mask))) => {
             let ones = mask.iter().map(|byte| byte.count_ones()).sum();
-            (value, ones)
+            (fitting(field, text, value)?, ones)
         }
         (None, None) if text == "*" => return Ok(None),
         (None, None) => (number(field, text)?, field.width),
@@ -163,7 +176,7 @@ fn field_match(field: &FieldSchema, text: &str) -> Result<Option<FieldMatch>> {
                 (None, Some((value, length)), _) => {
                     (number(field, value)?, ones(field.width, length))
                 }
-                (None, None, Some(starred)) => starred,
+                (None, None, Some((value, mask))) => (fitting(field, text, value)?, mask),
                 (None, None, None) if text == "*" => return Ok(None),
                 (None, None, None) => (number(field, text)?, ones(field.width, field.width)),
             };
@@ -568,6 +581,13 @@ mod tests {
             ("nowhere drop()", "no table nowhere"),
             ("stations colour:1 send(1)", "no key field colour"),
             ("stations dst:red send(1)", "\"red\" is not a value"),
+            ("stations dst:0x1000000000000 send(1)", "fit in the 48 bits"),
+            ("routes dst:2001:db8::1 counted(1)", "fit in the 32 bits"),
+            ("routes dst:0x100000000/8 counted(1)", "fit in the 32 bits"),
+            ("routes dst:0x10a0000** counted(1)", "fit in the 32 bits"),
+            ("rules 1 src:0x1ffffffff&&&1 drop()", "fit in the 32 bits"),
+            ("rules 1 src:1&&&0x1ffffffff drop()", "fit in the 32 bits"),
+            ("rules 1 ttl:3..256 drop()", "fit in the 8 bits"),
             ("stations dst:1 fly(1)", "no action fly"),
             ("stations dst:1 send()", "takes 1 parameters, 0 given"),
             ("stations dst:1 send(1", "not closed"),

@@ -40,7 +40,13 @@ fn only_the_primary_writes_and_mastership_moves_by_election_id() {
     let mut second = bench.client();
     let beaten = second.become_primary("", 0).unwrap_err();
     assert!(
-        matches!(beaten, ClientError::NotPrimary { highest: Some(1) }),
+        matches!(
+            beaten,
+            ClientError::NotPrimary {
+                is_taken: true,
+                highest: Some(1)
+            }
+        ),
         "{beaten}"
     );
     second.become_primary("", 2).expect("primary");

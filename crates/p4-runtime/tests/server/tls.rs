@@ -56,7 +56,10 @@ fn whoever_trusts_the_certificate_is_let_in_and_nobody_without_encryption() {
     assert!(read(&bench, Some(&known)).expect("let in"));
     let other = trusts(&file!("clients.pem"), None);
     read(&bench, Some(&other)).expect_err("another authority");
-    read(&bench, None).expect_err("no encryption");
+    let plain = read(&bench, None).expect_err("no encryption").to_string();
+    assert!(plain.contains("wants TLS"), "{plain}");
+    let none = read(&bench, Some(&trusts(b"{}", None))).expect_err("no authority");
+    assert!(matches!(none, ClientError::Tls(_)), "{none}");
     // The server is alive.
     assert!(read(&bench, Some(&known)).expect("let in"));
 }
@@ -86,6 +89,14 @@ fn clients_need_a_certificate_where_the_server_asks_for_one() {
     with(None).expect_err("no certificate");
     with(Some(own!("stranger"))).expect_err("of another authority");
     assert!(with(Some(own!("controller"))).expect("let in"));
+}
+
+#[test]
+fn a_server_without_encryption_is_told_as_such() {
+    let bench = Bench::with(Options::default(), true);
+    let known = trusts(&file!("servers.pem"), None);
+    let refused = read(&bench, Some(&known)).expect_err("no encryption");
+    assert!(refused.to_string().contains("without TLS"), "{refused}");
 }
 
 #[test]
