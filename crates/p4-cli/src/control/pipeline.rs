@@ -49,14 +49,12 @@ pub(crate) fn show(switch: &Switch) -> Result<ExitCode, Failure> {
 }
 
 /// BMv2 takes any two files. What is no program of v1model only the switch can tell.
-fn note_misfit(args: &SetArgs, program: &[u8]) -> Result<(), Failure> {
-    let Ok(program) = Program::from_json(program) else {
-        return Ok(());
-    };
-    if let Err(error) = files::check_p4info(&program, &args.p4info) {
+fn note_misfit(args: &SetArgs, program: &[u8]) {
+    let program = Program::from_json(program).ok();
+    let checked = program.map(|program| files::check_p4info(&program, &args.p4info));
+    if let Some(Err(error)) = checked {
         let _ = writeln!(io::stderr(), "note: {}", error.message);
     }
-    Ok(())
 }
 
 pub(crate) fn set(args: &SetArgs) -> Result<ExitCode, Failure> {
@@ -68,7 +66,7 @@ pub(crate) fn set(args: &SetArgs) -> Result<ExitCode, Failure> {
     };
     let info = parse_p4info(&files::read(&args.p4info)?).map_err(wrong)?;
     let program = files::read(&args.program)?;
-    note_misfit(args, &program)?;
+    note_misfit(args, &program);
     let action = if args.verify {
         Action::Verify
     } else if args.keep_entries {

@@ -94,7 +94,10 @@ pub(crate) fn change(args: &ChangeArgs, kind: Kind) -> Result<ExitCode> {
                 0 => "some of the others may be".to_owned(),
                 refused => format!("{} of {count} are", count.saturating_sub(refused)),
             };
-            failure.message += &format!("; this switch has no all or none: {rest} {done}");
+            let _ = write!(
+                failure.message,
+                "; this switch has no all or none: {rest} {done}"
+            );
         }
         failure
     })?;

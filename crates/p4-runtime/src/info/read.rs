@@ -56,14 +56,13 @@ fn depth(text: &str) -> usize {
             (Some(_), '\\') => escaped = true,
             (Some(open), _) if one == open => quote = None,
             (Some(_), '\n') => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(one),
             (None, '{' | '<' | '[') => {
                 depth += 1;
                 deepest = deepest.max(depth);
             }
             (None, '}' | '>' | ']') => depth = depth.saturating_sub(1),
-            (None, _) => {}
+            _ => {}
         }
     }
     deepest

@@ -537,7 +537,7 @@ mod tests {
         }
     }
 
-    /// As switches with SONiC's names of ports have it.
+    /// As switches have it whose ports have names.
     #[test]
     fn values_may_be_strings_to_a_controller() {
         let info = br#"

@@ -1,6 +1,7 @@
 //! What packet tests do not touch: meters, digests, profiles and selectors, value sets, clones, replicas, queues,
 //! batches, and input that is cut or random. One program has it all; its JSON is written here.
 
+mod passes;
 mod stacks;
 
 use linerate_p4::{
@@ -422,24 +423,6 @@ fn a_full_queue_drops_and_says_where() {
     assert_eq!(ports, [7, 8, 7]);
     assert_eq!(drops(&switch, DropPlace::EgressQueue), 1);
     assert_eq!(switch.port_counters(7).queue_drops, 1);
-}
-
-#[test]
-fn a_packet_that_never_ends_is_dropped() {
-    let mut switch = switch();
-    act(&mut switch, 1, "again", &[]);
-    assert!(send(&mut switch, &[1, 1], 0).is_empty());
-    assert_eq!(drops(&switch, DropPlace::TooManyPasses), 1);
-
-    // Whatever the limit of one packet's passes: copies of copies are as many as they like.
-    let patient = Limits {
-        passes: u32::MAX,
-        ..Limits::default()
-    };
-    let mut switch = Switch::new(program(), patient, 0);
-    act(&mut switch, 1, "again", &[]);
-    assert!(send(&mut switch, &[1, 1], 0).is_empty());
-    assert_eq!(drops(&switch, DropPlace::TooManyPasses), 1);
 }
 
 #[test]
