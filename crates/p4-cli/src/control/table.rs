@@ -84,6 +84,9 @@ pub(crate) fn change(args: &ChangeArgs, kind: Kind) -> Result<ExitCode> {
     };
     write(&mut client, updates).map_err(|(error, unless)| {
         let mut failure = refused(&error, &schema, &entries);
+        if unless == Unless::All && count > 1 && error.code().is_some() {
+            let _ = write!(failure.message, "; none of the {count} entries is {done}");
+        }
         if unless == Unless::Each && count > 1 {
             let rest = match error
                 .refused()

@@ -293,8 +293,12 @@ pub fn parse_entry(schema: &Schema, line: &str) -> Result<TableEntry> {
     if words.next_if_eq(&"default").is_some() {
         entry.is_default_action = true;
     }
-    if let Some(priority) = words.peek().and_then(|word| word.parse::<i32>().ok()) {
-        words.next();
+    let is_number = |word: &&str| word.bytes().all(|digit| digit.is_ascii_digit());
+    if let Some(word) = words.next_if(is_number) {
+        let priority: Result<i32> = word
+            .parse()
+            .map_err(|_| format!("priority {word}: at most {}", i32::MAX));
+        let priority = priority?;
         // Packet tests give one to every entry.
         entry.priority = if table.has_priorities() { priority } else { 0 };
     }
@@ -593,6 +597,7 @@ mod tests {
             ("stations dst:1 send(1", "not closed"),
             ("routes dst:10.0.0.0/33 counted(1)", "0 to 32 bits"),
             ("stations send", "not FIELD:VALUE"),
+            ("rules 99999999999 drop()", "at most 2147483647"),
         ] {
             let error = parse_entry(&schema(), line).unwrap_err();
             assert!(error.contains(words), "{line}: {error}");

@@ -132,8 +132,13 @@ fn refused(
     move |error| PortError::Refused {
         name,
         step,
+        remedy: match error.kind() {
+            io::ErrorKind::ResourceBusy => {
+                "another program holds it, a second switch or one of XDP (ip link shows that): end it"
+            }
+            _ => remedy,
+        },
         error,
-        remedy,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Statements of STF, one a line.
 
 use super::words::{Digits, split};
+use crate::program::DROP_PORT;
 
 /// A line that is not a statement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -160,6 +161,16 @@ impl Line {
         number.ok_or_else(|| self.error(format!("{word:?} is not {what}")))
     }
 
+    /// A port that packets come in at or leave at.
+    fn port(&mut self) -> Result<u32> {
+        let port = self.number("a port")?;
+        if port >= DROP_PORT {
+            let last = DROP_PORT - 1;
+            return Err(self.error(format!("there is no port {port}: they are 0 to {last}")));
+        }
+        Ok(port)
+    }
+
     fn skip(&mut self, word: &str) -> Result<()> {
         let found = self.next(&format!("{word:?}"))?;
         if found == word {
@@ -181,7 +192,7 @@ impl Line {
         let command = self.next("a command")?.to_ascii_lowercase();
         Ok(match command.as_str() {
             "packet" => {
-                let port = self.number("a port")?;
+                let port = self.port()?;
                 let digits = self.rest();
                 let nibbles = nibbles(&digits)
                     .and_then(|nibbles| nibbles.into_iter().collect::<Option<Vec<u8>>>());
@@ -198,7 +209,7 @@ impl Line {
                 }
             }
             "expect" => {
-                let port = self.number("a port")?;
+                let port = self.port()?;
                 let digits = self.rest();
                 let (digits, exact) = digits
                     .strip_suffix('$')
@@ -342,4 +353,26 @@ fn nibbles(digits: &str) -> Option<Vec<Option<u8>>> {
         digit => Some(Some(u8::try_from(digit.to_digit(16)?).ok()?)),
     };
     digits.chars().map(nibble).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_said() {
+        for (line, words) in [
+            ("packet", "a port is missing"),
+            ("packet x 00", "\"x\" is not a port"),
+            ("packet 511 00", "they are 0 to 510"),
+            ("expect 600 00", "no port 600"),
+            ("packet 1 0", "not whole bytes"),
+            ("expect 1 0g", "hexadecimal digits and *"),
+        ] {
+            let error = parse(&format!("# a comment\n{line}\n")).unwrap_err();
+            assert_eq!(error.line, 2);
+            assert!(error.what.contains(words), "{line}: {error}");
+        }
+        assert_eq!(parse("packet 510 00").unwrap().len(), 1);
+    }
 }
