@@ -224,6 +224,30 @@ fn ports_that_exclude_each_other_are_refused() {
 }
 
 #[test]
+fn a_trace_tells_the_checksum_that_leaves() {
+    let router = concat!(env!("CARGO_MANIFEST_DIR"), "/../../p4/l3_router/l3_router");
+    let (program, entries) = (format!("{router}.json"), format!("{router}.stf"));
+    let test = fs::read_to_string(&entries).expect("the packet test");
+    let packet = test.lines().find_map(|line| line.strip_prefix("packet 0 "));
+    let packet = packet.expect("a packet").replace(' ', "");
+    let folder = folder();
+    let arguments = [
+        "trace",
+        &program,
+        "--entries",
+        &entries,
+        "--port",
+        "0",
+        "--packet",
+        &packet,
+    ];
+    let traced = run(folder.path(), &arguments);
+    let said = text(&traced.stdout);
+    let set = said.find("checksum of ipv4 = 0xae22").expect("a checksum");
+    assert!(set < said.find("sent to port 1").expect("sent"), "{said}");
+}
+
+#[test]
 fn a_trace_is_drawn_beside_its_words() {
     let folder = folder();
     let arguments = [

@@ -113,6 +113,7 @@ impl Drawing {
             Event::Extracted { .. }
             | Event::ParserError(_)
             | Event::ChecksumWrong(_)
+            | Event::ChecksumSet { .. }
             | Event::Primitive { .. }
             | Event::Log(_) => self.detail(&text),
         }

@@ -39,6 +39,7 @@ pub(crate) fn words(event: &Event<'_>) -> Option<String> {
         Event::Extracted { header, bytes } => format!("    extracts {header} ({bytes} B)"),
         Event::ParserError(name) => format!("    parser error {name}; parsing ends"),
         Event::ChecksumWrong(name) => format!("  checksum {name} is wrong"),
+        Event::ChecksumSet { header, value } => format!("  checksum of {header} = {value:#x}"),
         Event::Table {
             table,
             key,

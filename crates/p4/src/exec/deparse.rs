@@ -1,7 +1,7 @@
 //! From headers to bytes.
 
 use super::core::Core;
-use super::event::Observer;
+use super::event::{Event, Observer};
 use super::packet::Packet;
 use crate::bits::Writer;
 use crate::program::Program;
@@ -21,6 +21,10 @@ impl Core {
                 .is_none_or(|condition| self.is_true(program, packet, condition));
             if wanted {
                 let value = self.calculate(program, packet, checksum.calculation);
+                if O::LISTENS && packet.get(checksum.field) != value {
+                    let header = &program.headers[checksum.header as usize].name;
+                    observer.event(Event::ChecksumSet { header, value });
+                }
                 packet.set(checksum.field, value);
             }
         }

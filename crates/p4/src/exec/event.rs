@@ -68,6 +68,13 @@ pub enum Event<'a> {
     ParserError(&'a str),
     /// A checksum of the packet is wrong.
     ChecksumWrong(&'a str),
+    /// A checksum has another value from now on.
+    ChecksumSet {
+        /// The header that has it.
+        header: &'a str,
+        /// The value.
+        value: u64,
+    },
     /// A table was asked.
     Table {
         /// The table.
