@@ -84,23 +84,8 @@ pub(crate) fn change(args: &ChangeArgs, kind: Kind) -> Result<ExitCode> {
     };
     write(&mut client, updates).map_err(|(error, unless)| {
         let mut failure = refused(&error, &schema, &entries);
-        if unless == Unless::All && count > 1 && error.code().is_some() {
-            let _ = write!(failure.message, "; none of the {count} entries is {done}");
-        }
-        if unless == Unless::Each && count > 1 {
-            let rest = match error
-                .refused()
-                .iter()
-                .filter(|one| one.code != Code::Ok)
-                .count()
-            {
-                0 => "some of the others may be".to_owned(),
-                refused => format!("{} of {count} are", count.saturating_sub(refused)),
-            };
-            let _ = write!(
-                failure.message,
-                "; this switch has no all or none: {rest} {done}"
-            );
+        if count > 1 {
+            failure.message += &of_the_others(&error, unless, count, done);
         }
         failure
     })?;
@@ -131,6 +116,22 @@ fn write(client: &mut Client, updates: Vec<Update>) -> Result<(), (ClientError, 
             each.map_err(|error| (error, Unless::Each))
         }
         result => result.map_err(|error| (error, Unless::All)),
+    }
+}
+
+/// What became of so many entries of which one or more were refused.
+fn of_the_others(error: &ClientError, unless: Unless, count: usize, done: &str) -> String {
+    let refused = error.refused().len();
+    match unless {
+        Unless::All if error.code().is_some() => {
+            format!("; none of the {count} entries is {done}")
+        }
+        Unless::All => String::new(),
+        Unless::Each if refused > 0 => {
+            let made = count.saturating_sub(refused);
+            format!("; {made} of {count} are {done}: this switch has no all or none")
+        }
+        Unless::Each => format!("; others may be {done}: this switch has no all or none"),
     }
 }
 
