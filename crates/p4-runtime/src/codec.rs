@@ -13,8 +13,8 @@ use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
 /// within an entry is small.
 const ELEMENT: [usize; 4] = [512, 512, 512, 96];
 
-/// Deeper elements are counted as bytes of the one around them.
-const DEPTH: usize = 8;
+/// prost refuses what is nested deeper.
+const DEPTH: usize = 100;
 
 /// What a message may take in memory once it is decoded, as [`ELEMENT`] has it.
 pub(crate) trait Bounded {
@@ -74,7 +74,7 @@ impl<U: Message + Default + Bounded> Decoder for BoundedDecoder<U> {
     fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
         // One message, which is in one piece.
         let bytes = buffer.chunk();
-        let held = held(bytes, 0).unwrap_or(0);
+        let held = held(bytes, 0);
         if held > U::MOST {
             let (held, most) = (held >> 20, U::MOST >> 20);
             let what = format!(
@@ -86,35 +86,38 @@ impl<U: Message + Default + Bounded> Decoder for BoundedDecoder<U> {
     }
 }
 
-/// Bytes of memory that the elements of a message take; `None` where it is none. Strings may look like messages: they are
-/// counted too high then, by a few times their own length.
-fn held(mut bytes: &[u8], depth: usize) -> Option<usize> {
+/// Bytes of memory that the elements of a message take, up to where it is none: so far it would be decoded. Strings may look
+/// like messages: they are counted too high then, by a few times their own length.
+fn held(mut bytes: &[u8], depth: usize) -> usize {
     let each = ELEMENT[depth.min(ELEMENT.len() - 1)];
     let mut held = bytes.len();
-    while !bytes.is_empty() {
-        let (_, kind) = decode_key(&mut bytes).ok()?;
-        let skipped = match kind {
-            WireType::Varint => {
-                decode_varint(&mut bytes).ok()?;
-                0
+    while let Some(inside) = next(&mut bytes) {
+        if let Some(inside) = inside {
+            held += each;
+            if depth < DEPTH {
+                held += self::held(inside, depth + 1);
             }
-            WireType::SixtyFourBit => 8,
-            WireType::ThirtyTwoBit => 4,
-            WireType::LengthDelimited => {
-                let length = usize::try_from(decode_varint(&mut bytes).ok()?).ok()?;
-                let inside = bytes.get(..length)?;
-                held += each;
-                if depth < DEPTH {
-                    held += self::held(inside, depth + 1).unwrap_or(0);
-                }
-                length
-            }
-            // Not of this version of protobuf.
-            WireType::StartGroup | WireType::EndGroup => return None,
-        };
-        bytes = bytes.get(skipped..)?;
+        }
     }
-    Some(held)
+    held
+}
+
+/// Takes a field from a message, with what is inside if that has a length; `None` at its end, or where it is no message.
+fn next<'a>(bytes: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
+    let (_, kind) = decode_key(bytes).ok()?;
+    let length = match kind {
+        WireType::Varint => {
+            decode_varint(bytes).ok()?;
+            0
+        }
+        WireType::SixtyFourBit => 8,
+        WireType::ThirtyTwoBit => 4,
+        WireType::LengthDelimited => usize::try_from(decode_varint(bytes).ok()?).ok()?,
+        // prost skips groups: what is in them counts as if it were outside.
+        WireType::StartGroup | WireType::EndGroup => 0,
+    };
+    let inside = bytes.split_off(..length)?;
+    Some((kind == WireType::LengthDelimited).then_some(inside))
 }
 
 #[cfg(test)]
@@ -149,21 +152,33 @@ mod tests {
     #[test]
     fn the_largest_request_that_is_taken_fits() {
         let most = crate::Options::default().max_updates;
-        let held = held(&request(most, 2), 0).unwrap();
+        let held = held(&request(most, 2), 0);
         assert!(held <= WriteRequest::MOST, "{held}");
         assert!(held > most * 400, "{held}");
     }
 
     #[test]
     fn empty_elements_are_many_bytes() {
-        // An empty update, and an empty key of an entry.
-        for (bytes, one) in [(&[0x1a, 0][..], 512), (&[0x22, 0][..], 512)] {
-            let held = held(&bytes.repeat(1 << 20), 0).unwrap();
-            assert!(held >= one << 20, "{held}");
+        let count = 1 << 20;
+        let many = [0x1a, 0].repeat(count);
+        assert!(held(&many, 0) >= 512 * count);
+        // Whatever is before or behind them.
+        let group = [&[0x7b][..], &many, &[0x7c]].concat();
+        let cut = [&many[..], &[0x1a, 5, 1]].concat();
+        for bytes in [group, cut] {
+            assert!(held(&bytes, 0) >= 512 * count);
         }
-        let deep = request(1, 1 << 20);
-        assert!(held(&deep, 0).unwrap() > 96 << 20);
-        assert_eq!(held(b"{\"no\": \"message\"}", 0), None);
-        assert_eq!(held(&[0x1a, 5, 1], 0), None);
+        assert!(held(&request(1, count), 0) > 96 * count);
+        // However deep.
+        let mut deep = many;
+        for _ in 0..50 {
+            let mut around = vec![0x1a];
+            prost::encoding::encode_varint(deep.len() as u64, &mut around);
+            around.append(&mut deep);
+            deep = around;
+        }
+        assert!(held(&deep, 0) > 96 * count);
+        let text = b"{\"no\": \"message\"}".repeat(1000);
+        assert!(held(&text, 0) < 4 * text.len());
     }
 }
