@@ -14,6 +14,7 @@ use crate::proto::p4::v1::{
 };
 use crate::refusal::batch_results;
 use crate::tls::{ClientTls, reason};
+use std::error::Error as _;
 use std::future::Future;
 use std::io;
 use std::time::Duration;
@@ -89,7 +90,7 @@ pub enum ClientError {
     },
     /// The connection ended before the answer.
     #[error(
-        "{doing}: the connection broke; a switch that wants TLS ends those without: give its authorities' certificates"
+        "{doing}: the connection broke: no P4Runtime is spoken there, or only with TLS (then give the certificates of its authorities)"
     )]
     Broken {
         /// What was asked for.
@@ -245,10 +246,10 @@ impl Client {
         let limited = async { tokio::time::timeout(timeout, answer).await };
         let answer = self.runtime.block_on(limited);
         let answer = answer.map_err(|_| ClientError::Timeout { doing, timeout })?;
-        answer.map_err(|status| match status.message() {
-            // tonic's words: no status of the switch's.
-            "transport error" if status.code() == Code::Unknown => ClientError::Broken { doing },
-            _ => ClientError::Refused {
+        // What the switch itself says has no error behind it.
+        answer.map_err(|status| match status.source() {
+            Some(_) => ClientError::Broken { doing },
+            None => ClientError::Refused {
                 doing,
                 status: Box::new(status),
             },

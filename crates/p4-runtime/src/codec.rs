@@ -91,8 +91,8 @@ impl<U: Message + Default + Bounded> Decoder for BoundedDecoder<U> {
 fn held(mut bytes: &[u8], depth: usize) -> usize {
     let each = ELEMENT[depth.min(ELEMENT.len() - 1)];
     let mut held = bytes.len();
-    while let Some(inside) = next(&mut bytes) {
-        if let Some(inside) = inside {
+    while let Some((kind, inside)) = next(&mut bytes) {
+        if kind == WireType::LengthDelimited {
             held += each;
             if depth < DEPTH {
                 held += self::held(inside, depth + 1);
@@ -102,8 +102,8 @@ fn held(mut bytes: &[u8], depth: usize) -> usize {
     held
 }
 
-/// Takes a field from a message, with what is inside if that has a length; `None` at its end, or where it is no message.
-fn next<'a>(bytes: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
+/// Takes a field from a message, with its bytes but those of a varint; `None` at the end, or where it is no message.
+fn next<'a>(bytes: &mut &'a [u8]) -> Option<(WireType, &'a [u8])> {
     let (_, kind) = decode_key(bytes).ok()?;
     let length = match kind {
         WireType::Varint => {
@@ -116,8 +116,7 @@ fn next<'a>(bytes: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
         // prost skips groups: what is in them counts as if it were outside.
         WireType::StartGroup | WireType::EndGroup => 0,
     };
-    let inside = bytes.split_off(..length)?;
-    Some((kind == WireType::LengthDelimited).then_some(inside))
+    Some((kind, bytes.split_off(..length)?))
 }
 
 #[cfg(test)]

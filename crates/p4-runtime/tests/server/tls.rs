@@ -57,7 +57,7 @@ fn whoever_trusts_the_certificate_is_let_in_and_nobody_without_encryption() {
     let other = trusts(&file!("clients.pem"), None);
     read(&bench, Some(&other)).expect_err("another authority");
     let plain = read(&bench, None).expect_err("no encryption").to_string();
-    assert!(plain.contains("wants TLS"), "{plain}");
+    assert!(plain.contains("only with TLS"), "{plain}");
     let none = read(&bench, Some(&trusts(b"{}", None))).expect_err("no authority");
     assert!(matches!(none, ClientError::Tls(_)), "{none}");
     // The server is alive.
