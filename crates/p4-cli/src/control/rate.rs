@@ -6,7 +6,7 @@ use crate::print;
 use clap::Args;
 use linerate_analysis::statistics::{self, USUAL_CONFIDENCE};
 use linerate_model::exit::{ExitCode, Failure, Result};
-use linerate_model::{Clock as _, MonoInstant};
+use linerate_model::{Clock as _, Estimate, MonoInstant};
 use linerate_p4::UpdateKind;
 use linerate_p4::generate::{Family, Generated};
 use linerate_p4_runtime::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
@@ -110,14 +110,19 @@ fn empty_requests(client: &Client, rounds: usize) -> Result<Vec<f64>> {
     (0..rounds).map(round).collect()
 }
 
+/// ` [90, 110]` in such a unit, from 0 on; nothing where there is no interval.
+fn bounds(mean: &Estimate, unit: f64) -> String {
+    mean.interval.map_or(String::new(), |found| {
+        let low = found.low.max(0.0);
+        format!(" [{:.0}, {:.0}]", low / unit, found.high / unit)
+    })
+}
+
 fn empty_text(rounds: &[f64]) -> String {
     let Ok(mean) = statistics::mean(rounds, USUAL_CONFIDENCE) else {
         return String::new();
     };
-    let bounds = mean.interval.map_or(String::new(), |found| {
-        let low = found.low.max(0.0);
-        format!(" [{:.0}, {:.0}]", low / 1e3, found.high / 1e3)
-    });
+    let bounds = bounds(&mean, 1e3);
     let (took, n) = (mean.point / 1e3, rounds.len());
     format!(
         "\nA request that needs no table (Capabilities) takes {took:.0}{bounds} µs (95 %, n = {n}): {:.0} of any kind/s one by one, were they no more work.\n",
@@ -358,9 +363,7 @@ impl Packets {
         let mut text = String::new();
         let lost = self.sent - self.returned;
         if let Ok(mean) = statistics::mean(&self.rates, USUAL_CONFIDENCE) {
-            let bounds = mean.interval.map_or(String::new(), |found| {
-                format!(" [{:.0}, {:.0}]", found.low.max(0.0), found.high)
-            });
+            let bounds = bounds(&mean, 1.0);
             let n = self.rates.len();
             let _ = writeln!(
                 text,
