@@ -5,8 +5,8 @@ use crate::{files, print};
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_p4::Program;
-use linerate_p4_runtime::parse_p4info;
 use linerate_p4_runtime::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
+use linerate_p4_runtime::{check_p4info, parse_p4info};
 use serde_json::json;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -49,11 +49,11 @@ pub(crate) fn show(switch: &Switch) -> Result<ExitCode, Failure> {
 }
 
 /// BMv2 takes any two files. What is no program of v1model only the switch can tell.
-fn note_misfit(args: &SetArgs, program: &[u8]) {
+fn note_misfit(args: &SetArgs, program: &[u8], p4info: &[u8]) {
     let program = Program::from_json(program).ok();
-    let checked = program.map(|program| files::check_p4info(&program, &args.p4info));
+    let checked = program.map(|program| check_p4info(&program, p4info));
     if let Some(Err(error)) = checked {
-        let _ = writeln!(io::stderr(), "note: {}", error.message);
+        let _ = writeln!(io::stderr(), "note: {}: {error}", args.p4info.display());
     }
 }
 
@@ -64,9 +64,10 @@ pub(crate) fn set(args: &SetArgs) -> Result<ExitCode, Failure> {
             format!("{}: {error}", args.p4info.display()),
         )
     };
-    let info = parse_p4info(&files::read(&args.p4info)?).map_err(wrong)?;
+    let p4info = files::read(&args.p4info)?;
+    let info = parse_p4info(&p4info).map_err(wrong)?;
     let program = files::read(&args.program)?;
-    note_misfit(args, &program);
+    note_misfit(args, &program, &p4info);
     let action = if args.verify {
         Action::Verify
     } else if args.keep_entries {
