@@ -113,6 +113,13 @@ impl History {
             .unwrap_or_default()
     }
 
+    /// Time at a load of trials of at least `length`.
+    pub(super) fn full_time_at(&self, load: BitRate, length: Duration) -> Duration {
+        let entries = self.loads.get(&load).into_iter().flatten();
+        let times = entries.map(|entry| entry.effective);
+        times.filter(|time| *time >= length).sum()
+    }
+
     /// Lost / sent of all trials at a load.
     pub(super) fn loss_at(&self, load: BitRate) -> f64 {
         let entries = self.loads.get(&load).into_iter().flatten();

@@ -88,9 +88,8 @@ const DISTURBED_LIMIT: u32 = 2;
 const DISTURBED_LIMIT_PROVEN: u32 = 6;
 /// The end of a budget, in times of what a lower bound takes: a load may turn out to be too high.
 const LAST_CHANCES: f64 = 2.0;
-/// The end is at most this part of the budget. One of which that is less than a lower bound takes has no end: it is
-/// short, and for finding where to look.
-const LARGEST_END: u32 = 3;
+/// The end is at most this part of the budget, unless a lower bound needs more.
+const LARGEST_END: u32 = 2;
 /// Predictions per goal: the first hits on a steady device, the others follow a device whose
 /// forwarding depends on the overload.
 const JUMP_LIMIT: u32 = 8;
@@ -250,16 +249,25 @@ impl Controller {
 
     /// The first open goal without a lower bound for which time is running out.
     fn without_lower_bound(&self) -> Option<&SearchGoal> {
-        let left = self.config.time_budget.saturating_sub(self.history.time());
         let goals = self.config.goals.iter().zip(&self.states);
         let mut open = goals.filter(|(_, state)| state.given_up.is_none() && state.done.is_none());
         let late = open.find(|(goal, _)| {
-            let least = goal.lower_bound_time();
-            let most = self.config.time_budget / LARGEST_END;
-            let end = least.mul_f64(LAST_CHANCES).min(most);
-            least <= end && left <= end && self.history.relevant(goal).lower.is_none()
+            self.history.relevant(goal).lower.is_none() && self.is_time_for_lower_bound(goal)
         });
         late.map(|(goal, _)| goal)
+    }
+
+    /// Whether a lower bound of the goal can be made in the time left, and none after one more trial elsewhere, or no
+    /// second one where it fails.
+    fn is_time_for_lower_bound(&self, goal: &SearchGoal) -> bool {
+        let left = self.config.time_budget.saturating_sub(self.history.time());
+        let (full, least) = (self.config.full_length(goal), goal.lower_bound_time());
+        let lower = self.history.tentative(goal).lower;
+        let made = lower.map_or(Duration::ZERO, |load| self.history.full_time_at(load, full));
+        let missing = least.saturating_sub(made);
+        let end = least.mul_f64(LAST_CHANCES);
+        let end = end.min(self.config.time_budget / LARGEST_END);
+        missing <= left && (left <= end || left < missing + full)
     }
 
     /// The next trial of the first goal that needs one and has not spent `limit` yet. A trial for

@@ -129,7 +129,7 @@ pub(crate) fn a_soak_tells_what_is_lost_and_when() {
         ("line-rate", "20M"),
         ("frame-size", "128"),
         ("loss-goal", "1%"),
-        ("budget", "5s"),
+        ("budget", "8s"),
         ("delay-load", ""),
         ("diagnose", "0s"),
     ]);
@@ -211,7 +211,7 @@ fn reset(options: &[(&str, &str)]) -> Run {
     const METHOD: [(&str, &str); 5] = [
         ("method", "reset"),
         ("loss-goal", "10%"),
-        ("budget", "5s"),
+        ("budget", "8s"),
         ("delay-load", ""),
         ("diagnose", "0s"),
     ];

@@ -19,7 +19,7 @@ pub(crate) fn stages_are_parts_of_the_whole_delay() {
         ("frame-size", "128"),
         ("loss-goal", "10%"),
         ("line-rate", "20M"),
-        ("budget", "5s"),
+        ("budget", "8s"),
         ("delay-load", "0,90%"),
         ("diagnose", "0s"),
     ]);

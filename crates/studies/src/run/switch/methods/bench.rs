@@ -116,6 +116,13 @@ impl<'c> Bench<'_, 'c> {
         self.recorder.run_mut().notes.push(note);
     }
 
+    /// Notes that the method `what` was not measured, since the search found nothing below which it could be.
+    pub(super) fn note_no_throughput(&mut self, what: &str) {
+        self.note(format_args!(
+            "no {what}: the search found no load that the device forwards; allow more with --budget, or more loss with --loss-goal"
+        ));
+    }
+
     /// Makes a test and keeps its trials; `None` if it counted nothing.
     pub(super) fn test(&mut self, spec: &TestSpec, what: &str) -> Result<Option<Outcome>> {
         self.disturbed(spec, what, &mut |_, _| {})

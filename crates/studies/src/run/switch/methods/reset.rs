@@ -56,7 +56,7 @@ impl Method for ResetTest {
     fn measure(&self, bench: &mut Bench<'_, '_>) -> Result<Option<MethodResult>> {
         let strictest = bench.row.throughput();
         let Some(throughput) = strictest.or_else(|| bench.row.highest_throughput()) else {
-            bench.note("no reset: no load was found that the device forwards");
+            bench.note_no_throughput("reset");
             return Ok(None);
         };
         let load = bench.payload_rate(throughput).as_f64() * LOAD;

@@ -34,7 +34,7 @@ impl Method for SoakTest {
 
     fn measure(&self, bench: &mut Bench<'_, '_>) -> Result<Option<MethodResult>> {
         let Some(throughput) = bench.row.highest_throughput() else {
-            bench.note("no soak: no load was found that the device forwards");
+            bench.note_no_throughput("soak");
             return Ok(None);
         };
         let (share, time) = (bench.settings.soak_load, bench.settings.soak);
