@@ -105,6 +105,9 @@ pub(crate) fn both_bounds_hold_the_rate_of_any_link() {
             ));
         }
     }
+    if !is_short {
+        println!("{}", seen.join("\n"));
+    }
     assert_eq!(wrong, 0, "of {count}:\n{}", seen.join("\n"));
     // Bounds that hold everything would be no result; of three elements one may have none by chance.
     let most = if is_short { 1 } else { count / 10 };
