@@ -153,7 +153,7 @@ pub(crate) fn others_share(trial: &Trial, side: Side) -> Option<f64> {
     let threads = [side, side.other()]
         .into_iter()
         .filter_map(|side| trial.cpu_of(side)?.thread_cores);
-    let own = (threads.sum::<f64>() + device_cores(trial)) / f64::from(cores);
+    let own = (threads.sum::<f64>() + device_cores(trial).unwrap_or_default()) / f64::from(cores);
     let busy = used_share(cpu)?;
     Some(busy - share(cpu.softirq_ratio) - share(cpu.steal_ratio) - own)
 }
@@ -164,15 +164,11 @@ pub(crate) fn used_share(cpu: &CpuSide) -> Option<f64> {
     Some((cpu.host_ratio?.get() + niced).min(1.0))
 }
 
-/// Cores that the threads of the device under test used, where linerate started one.
-pub(crate) fn device_cores(trial: &Trial) -> f64 {
-    let device = trial
-        .measured()
-        .and_then(|measured| measured.device.as_ref());
-    let busy = device.and_then(|device| device.busy).zip(trial.duration);
-    busy.map_or(0.0, |(busy, time)| {
-        busy.as_secs_f64() / time.as_secs_f64().max(1e-9)
-    })
+/// Cores that the threads of the device under test used, none of one that is the kernel's; `None` where its threads are not
+/// known.
+pub(crate) fn device_cores(trial: &Trial) -> Option<f64> {
+    let busy = trial.measured()?.device.as_ref()?.busy?;
+    Some(busy.as_secs_f64() / trial.duration?.as_secs_f64().max(1e-9))
 }
 
 /// Whether the test was asked to go both ways at once.

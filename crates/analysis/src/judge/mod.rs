@@ -29,6 +29,8 @@ static STAGES: &[fn(&mut Draft<'_>)] = &[
     name_ceiling,
     name_other_programs,
     name_device,
+    doubt_device_beside_other_programs,
+    mention_other_programs,
     distrust_invalid_trials,
 ];
 
@@ -226,6 +228,16 @@ fn name_device(draft: &mut Draft<'_>) {
     }
 }
 
+/// A device that other programs leave no CPU time may be slow for that alone.
+fn doubt_device_beside_other_programs(draft: &mut Draft<'_>) {
+    other_programs::doubt_device(draft.run, draft.direction, &mut draft.verdict);
+}
+
+/// What other programs used of a host is said of every verdict.
+fn mention_other_programs(draft: &mut Draft<'_>) {
+    other_programs::mention(draft.run, draft.direction, &mut draft.verdict);
+}
+
 /// A verdict from invalid trials alone is weak, and says so.
 fn distrust_invalid_trials(draft: &mut Draft<'_>) {
     let trials = draft.run.trials.iter();
@@ -292,6 +304,7 @@ fn one_way(run: &Run, direction: Direction) -> Diagnosis {
     // Of connections nothing is a share of a rate in bits: they are judged by themselves.
     if let Some(mut verdict) = open_connections::verdict(run, direction) {
         other_programs::apply(run, direction, &mut verdict);
+        other_programs::mention(run, direction, &mut verdict);
         return (verdict, Vec::new());
     }
     let rest = without(run, direction);

@@ -62,7 +62,8 @@ pub struct DeviceReport {
     /// What it counted.
     #[serde(flatten)]
     pub counted: DutCounters,
-    /// CPU time of its own threads; absent where the kernel does its work in software interrupts.
+    /// CPU time of its own threads, zero where the kernel does its work in software interrupts; absent where programs that
+    /// linerate did not start do it, or other ones since.
     #[serde(
         rename = "busy_s",
         with = "as_optional_seconds",

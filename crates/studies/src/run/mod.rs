@@ -213,7 +213,7 @@ impl Measurement<'_, '_> {
 /// What a device under test has done so far.
 struct DeviceReading {
     counted: DutCounters,
-    /// Of each of its processes, with the CPU time of its threads; `None` where it has none.
+    /// Of each of its processes, with the CPU time of its threads; `None` where they are not known.
     busy: Option<BTreeMap<u32, Duration>>,
 }
 
@@ -222,7 +222,8 @@ impl DeviceReading {
         // A device that was reset during the test has threads when its counters can be read.
         let counted = device.counters()?;
         let busy = match device.work() {
-            DutWork::Elsewhere | DutWork::Softirq => None,
+            DutWork::Elsewhere => None,
+            DutWork::Softirq => Some(BTreeMap::new()),
             DutWork::Threads(threads) => Some(busy(&threads)),
         };
         Ok(Self { counted, busy })

@@ -72,7 +72,7 @@ fn dropped(run: &Run, placed: &LossPlaces, evidence: &Evidence<'_>, verdict: &mu
     if verdict.limit.is_unknown() {
         verdict.evidence.clear();
     }
-    let cores = evidence.mean(|trial| Some(device_cores(trial)).filter(|cores| *cores > 0.0));
+    let cores = evidence.mean(|trial| device_cores(trial).filter(|cores| *cores > 0.0));
     if let Some(cores) = cores {
         let used = format!("Its threads used {} of a core.", words::percent(cores));
         verdict.evidence.insert(0, used);

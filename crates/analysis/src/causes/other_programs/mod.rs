@@ -2,10 +2,12 @@
 
 use super::evidence::Evidence;
 use super::{
-    Cause, receiver_app, receiver_cpu, receiver_socket, sender_app, sender_cpu, tool, undecided,
-    words,
+    Cause, device, receiver_app, receiver_cpu, receiver_socket, sender_app, sender_cpu, tool,
+    undecided, words,
 };
-use crate::readings::{are_apart, is_duplex, others_share, throttled_share, used_share};
+use crate::readings::{
+    are_apart, device_cores, is_duplex, others_share, throttled_share, used_share,
+};
 use crate::thresholds::contention::{FULL, TAKEN};
 use crate::thresholds::cpu::{HOT, LEAST_WAIT, THROTTLED};
 use crate::thresholds::exclusion::LEAST_GAIN;
@@ -24,8 +26,8 @@ pub(crate) static CAUSE: Cause = Cause {
     ..Cause::BASE
 };
 
-/// Says first what other programs used of the hosts, if it was much; and of a verdict that blames a CPU, a sender that did
-/// not send more, or the socket before a reader, that they are why, where they took what the thread waited for.
+/// Of a verdict that blames a CPU, a sender that did not send more, or the socket before a reader, says that other programs
+/// are why, where they took what the thread waited for.
 pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
     // An emulator, and the link of a demonstration, are programs too, and no others.
     if run.has_emulated_link() {
@@ -45,6 +47,28 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
             doubt(verdict, seen);
         }
     }
+}
+
+/// Leaves it open whether the device under test limits where other programs left it hardly any CPU time, unless an experiment
+/// confirmed it.
+///
+/// Of a device whose own threads are not known, those may be the other programs.
+pub(crate) fn doubt_device(run: &Run, direction: Direction, verdict: &mut Verdict) {
+    let evidence = Evidence::new(run, direction, &[]);
+    let is_known = evidence.mean(device_cores).is_some();
+    let is_full = taken_of_full(&evidence, Side::Sender).is_some();
+    if verdict.limit == device::CAUSE.limit() && is_known && is_full && !run.has_emulated_link() {
+        let seen = "Other programs left the device hardly any CPU time of this host.";
+        doubt(verdict, seen.to_owned());
+    }
+}
+
+/// Says first what other programs used of the hosts, if it was much.
+pub(crate) fn mention(run: &Run, direction: Direction, verdict: &mut Verdict) {
+    if run.has_emulated_link() {
+        return;
+    }
+    let evidence = Evidence::new(run, direction, &[]);
     // Of one host that both ends see one figure is said.
     let is_named = verdict.limit == CAUSE.limit();
     match used(run, &evidence, verdict.side.filter(|_| is_named)) {
@@ -83,13 +107,15 @@ fn unseen(run: &Run, evidence: &Evidence<'_>, side: Side) -> Option<f64> {
     if evidence.mean(|trial| told(trial).map(Ratio::get)).is_some() {
         return None;
     }
-    let busy = |trial: &Trial| {
-        let other = trial.cpu_of(side.other())?;
-        (!are_apart(run, trial)).then(|| used_share(other))?
-    };
-    let taken = evidence.mean(|trial| others_share(trial, side.other()))?;
-    let is_full = evidence.mean(busy).is_some_and(|busy| busy >= FULL);
-    (is_full && taken >= TAKEN).then_some(taken)
+    let is_apart = evidence.trials().iter().any(|trial| are_apart(run, trial));
+    taken_of_full(evidence, side.other()).filter(|_| !is_apart)
+}
+
+/// Share of all cores of `side`'s host that other programs took, where they left hardly any.
+fn taken_of_full(evidence: &Evidence<'_>, side: Side) -> Option<f64> {
+    let taken = evidence.mean(|trial| others_share(trial, side))?;
+    let busy = evidence.mean(|trial| used_share(trial.cpu_of(side)?))?;
+    (busy >= FULL && taken >= TAKEN).then_some(taken)
 }
 
 /// What other programs used, where it is much of a host: of `named`'s, or the one of which they used more.
