@@ -117,7 +117,11 @@ impl Client {
         let deadline = MonoClock.now().after(patience);
         loop {
             if ending::is_asked() {
-                let message = format!("interrupted before {} answered", target.far);
+                let message = if target.is_own {
+                    "interrupted before the test began".to_owned()
+                } else {
+                    format!("interrupted before {} answered", target.far)
+                };
                 return Err(Failure::new(ExitCode::Other, message).into());
             }
             let error = match Self::open(target) {
