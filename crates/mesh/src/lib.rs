@@ -1,10 +1,12 @@
 //! Pure: which hosts of a mesh test each other when, and which links they share that nobody declared.
 //!
 //! [`Inventory`] reads the hosts, [`plan`] makes rounds of tests that share no interface and no declared link,
-//! [`schedule`] says when a mesh is measured again, and [`shared`] finds the links that only crowds of flows show.
+//! [`schedule`] says when a mesh is measured again, [`shared`] finds the links that only crowds of flows show, and [`apart`] plans
+//! the pairs again that filled such a link together.
 #![forbid(unsafe_code)]
 
 mod ansible;
+pub mod apart;
 mod circle;
 mod colouring;
 mod inventory;

@@ -1,5 +1,6 @@
 //! Rounds of tests that share no interface and no declared link.
 
+use crate::apart;
 use crate::colouring;
 use crate::inventory::Inventory;
 use crate::pairs::{self, Pairs};
@@ -80,7 +81,7 @@ pub fn plan(inventory: &Inventory) -> Result<MeshPlan, Failure> {
         unreachable,
         repetitions: inventory.repetitions,
         test: inventory.time,
-        time: (inventory.time * 2 + BETWEEN) * count,
+        time: round_time(inventory) * count,
         bytes,
         search,
         rounds,
@@ -98,12 +99,35 @@ fn search(inventory: &Inventory, rounds: &[Vec<MeshPair>]) -> SearchBounds {
     });
     let bytes = bytes.max().flatten();
     let times = u64::try_from(crowds).unwrap_or(u64::MAX);
-    let count = u32::try_from(crowds).unwrap_or(u32::MAX);
+    let bytes = bytes.map(|once| once.get().saturating_mul(times));
+    let again = most_bytes_again(inventory, rounds);
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let pairs = rounds.iter().map(Vec::len).sum::<usize>();
+    let crowd = shared::DELAY + shared::WARM_UP + shared::TAIL + inventory.time + BETWEEN;
     SearchBounds {
         crowds,
-        time: (shared::DELAY + shared::WARM_UP + shared::TAIL + inventory.time + BETWEEN) * count,
-        bytes: bytes.map(|once| ByteCount::new(once.get().saturating_mul(times))),
+        time: crowd * count(crowds) + round_time(inventory) * count(pairs.min(apart::MOST)),
+        bytes: bytes
+            .zip(again)
+            .map(|(crowds, again)| ByteCount::new(crowds.saturating_add(again))),
     }
+}
+
+/// What the pairs send at most that are tested again, bytes: they may be those of the fastest interfaces.
+fn most_bytes_again(inventory: &Inventory, rounds: &[Vec<MeshPair>]) -> Option<u64> {
+    let each = rounds.iter().flatten().map(|pair| {
+        let bytes = most_bytes(inventory, inventory.time, std::iter::once(pair))?;
+        Some(bytes.get())
+    });
+    let mut each: Vec<u64> = each.collect::<Option<_>>()?;
+    each.sort_unstable_by_key(|bytes| Reverse(*bytes));
+    let most = each.into_iter().take(apart::MOST);
+    Some(most.fold(0, u64::saturating_add))
+}
+
+/// A round with both directions of its tests.
+fn round_time(inventory: &Inventory) -> Duration {
+    inventory.time * 2 + BETWEEN
 }
 
 fn collect(pairs: &[MeshPair], of: &[usize]) -> Vec<Vec<MeshPair>> {

@@ -95,11 +95,11 @@ pub struct SearchBounds {
     /// Crowds: several pairs at once, both ways.
     #[serde(rename = "most_crowds")]
     pub crowds: usize,
-    /// Their length, with what is between them.
+    /// Their length, with what is between them, and that of tests of pairs that turn out to have filled a link together.
     #[serde(rename = "most_time_s", with = "as_seconds")]
     #[schemars(with = "f64")]
     pub time: Duration,
-    /// Their L4 payload; absent where a host's rate is not declared.
+    /// L4 payload of both; absent where a host's rate is not declared.
     #[serde(
         rename = "most_bytes",
         default,

@@ -8,7 +8,7 @@ use linerate_model::mesh::{FlowStanding, MeshReport};
 use linerate_testbed::enter_user_namespace;
 use linerate_testkit::namespaces::{Case, namespace_main};
 use std::process::ExitCode;
-use switches::Between;
+use switches::Scene;
 
 const CASES: &[Case] = &[
     Case {
@@ -33,13 +33,13 @@ fn all_measured(report: &MeshReport) {
 }
 
 fn without_it_nothing_is_found() {
-    let report = switches::mesh(Between::Unshaped, 8, 0);
+    let report = switches::mesh(Scene::UNSHAPED, 8, 0);
     all_measured(&report);
     assert!(report.links.is_empty(), "{:?}", report.links);
 }
 
 fn a_host_that_is_away_is_named_and_the_rest_goes_on() {
-    let report = switches::mesh(Between::Unshaped, 7, 0);
+    let report = switches::mesh(Scene::UNSHAPED, 7, 0);
     let is_away = |flow: (usize, usize)| flow.0 == 7 || flow.1 == 7;
     for flow in &report.flows {
         let failed = flow.standing == FlowStanding::Failed;

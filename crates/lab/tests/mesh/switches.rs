@@ -1,8 +1,8 @@
-//! Two bridges with four hosts each, every host shaped to 10 Mbit/s, and a link between the bridges.
+//! Two bridges with four hosts each, every host shaped, and what is to be found or not between the bridges.
 //!
 //! ```text
 //!  h0 h1 h2 h3           h4 h5 h6 h7      10 Mbit/s each
-//!   └──┴─ left ─ link ─ right ─┴──┘       20 Mbit/s, or as fast as it can
+//!   └──┴─ left ─ over ─ back ─ right ─┴──┘
 //!           │
 //!       controller
 //! ```
@@ -13,23 +13,39 @@ use linerate_model::mesh::MeshReport;
 use linerate_peers::key::Key;
 use linerate_studies::context::unattended;
 use linerate_studies::run::{Hosts, mesh as measure};
+use linerate_sys::ethtool::{Ethtool, Offload};
+use linerate_sys::netlink::InterfaceName;
 use linerate_sys::netns::NetNamespace;
+use linerate_testbed::{InlineLink, LinkConfig};
 use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 const HOSTS: usize = 8;
 const PORT: u16 = 5301;
 const KEY: &[u8] = b"the key of a mesh of these tests";
 
-/// The link between the switches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Between {
-    /// To 20 Mbit/s each way.
-    Shaped,
-    Unshaped,
+/// What is special of a mesh.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scene {
+    /// Run where `over` and `back` are the two ends of the veth pair between the switches.
+    pub(crate) between: &'static str,
+    /// Each host's, Mbit/s.
+    pub(crate) host_mbit: [u32; HOSTS],
+    /// Of a link element there, each way.
+    pub(crate) delay: Duration,
+}
+
+impl Scene {
+    /// Nothing is shared.
+    pub(crate) const UNSHAPED: Self = Self {
+        between: "",
+        host_mbit: [10; HOSTS],
+        delay: Duration::ZERO,
+    };
 }
 
 /// A thread in the network of a host.
@@ -50,11 +66,15 @@ impl Running {
         let work = move || {
             let _network = NetNamespace::unshare().unwrap();
             let link = fs::read_link("/proc/thread-self").unwrap();
-            let name = link.file_name().unwrap().to_str().unwrap().to_owned();
-            tell_id.send(name).unwrap();
+            let id = link.file_name().unwrap().to_str().unwrap().to_owned();
+            tell_id.send(id).unwrap();
             let mut agent = None;
             for script in waiting {
                 if script == "serve" {
+                    // A link element computes no checksums.
+                    let offload = Offload::TransmitChecksum;
+                    let ethtool = Ethtool::new().unwrap();
+                    ethtool.switch_off(&name("eth0"), offload).unwrap();
                     let plan = AgentPlan {
                         listen: format!("0.0.0.0:{PORT}").parse().unwrap(),
                         key: Some(Key::new(KEY).unwrap()),
@@ -85,6 +105,10 @@ impl Running {
     }
 }
 
+fn name(interface: &str) -> InterfaceName {
+    InterfaceName::new(interface).unwrap()
+}
+
 fn shell(script: &str) {
     let output = Command::new("sh").args(["-ec", script]).output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr);
@@ -92,21 +116,36 @@ fn shell(script: &str) {
 }
 
 /// Measures the mesh and searches for shared links while agents run on the first `serving` hosts.
-pub(crate) fn mesh(between: Between, serving: usize, seed: u64) -> MeshReport {
+pub(crate) fn mesh(scene: Scene, serving: usize, seed: u64) -> MeshReport {
     let work = move || {
         let _network = NetNamespace::unshare().unwrap();
-        let hosts = build(between, serving);
+        let hosts = build(scene, serving);
+        let delayed = (!scene.delay.is_zero()).then(|| delay(scene.delay, seed));
         let report = found(seed);
         for host in hosts {
             drop(host.scripts);
             host.thread.join().unwrap();
+        }
+        if let Some(link) = delayed {
+            link.remove().unwrap();
         }
         report
     };
     thread::spawn(work).join().unwrap()
 }
 
-fn build(between: Between, serving: usize) -> Vec<Running> {
+/// Puts a link element between the switches.
+fn delay(delay: Duration, seed: u64) -> InlineLink {
+    let config = LinkConfig {
+        delay,
+        ..LinkConfig::default()
+    };
+    let link = InlineLink::insert(&name("over"), &config, seed).unwrap();
+    shell("ip link set over master left");
+    link
+}
+
+fn build(scene: Scene, serving: usize) -> Vec<Running> {
     let mut script = "ip link set lo up\n\
         ip link add left type bridge\nip link add right type bridge\n\
         ip link add over type veth peer name back\n\
@@ -116,12 +155,7 @@ fn build(between: Between, serving: usize) -> Vec<Running> {
     for name in ["left", "right", "over", "back"] {
         writeln!(script, "ip link set {name} up").unwrap();
     }
-    if between == Between::Shaped {
-        for end in ["over", "back"] {
-            // Segments as large as a queue of packets takes, so that the shaper counts what a wire would.
-            writeln!(script, "ip link set {end} gso_max_size 1514 gso_max_segs 1\ntc qdisc add dev {end} root tbf rate 20mbit burst 8kb latency 60ms").unwrap();
-        }
-    }
+    script.push_str(scene.between);
     shell(&script);
     let hosts: Vec<_> = (0..HOSTS).map(|_| Running::start()).collect();
     for (number, host) in hosts.iter().enumerate() {
@@ -132,10 +166,11 @@ fn build(between: Between, serving: usize) -> Vec<Running> {
              ip link set p{number} master {switch}\nip link set p{number} up"
         ));
         let address = number + 1;
+        let mbit = scene.host_mbit[number];
         host.run(&format!(
             "ip link set lo up\nip addr add 10.66.0.{address}/24 dev eth0\n\
              ip link set eth0 gso_max_size 1514 gso_max_segs 1\nip link set eth0 up\n\
-             tc qdisc add dev eth0 root tbf rate 10mbit burst 8kb latency 60ms"
+             tc qdisc add dev eth0 root tbf rate {mbit}mbit burst 8kb latency 60ms"
         ));
         if number < serving {
             host.run("serve");

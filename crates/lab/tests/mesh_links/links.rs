@@ -27,6 +27,16 @@ pub(crate) fn found(report: &MeshReport) -> usize {
     directions.iter().filter(|found| **found).count()
 }
 
+/// Whether a proven link leads from the side of one host to that of the other.
+pub(crate) fn pass(report: &MeshReport, (from, to): (usize, usize)) -> bool {
+    let proven = report.links.iter();
+    let mut proven = proven.filter(|link| link.certainty == LinkCertainty::Proven);
+    proven.any(|link| {
+        let flows = &link.flows;
+        flows.iter().any(|flow| flow.from == from) && flows.iter().any(|flow| flow.to == to)
+    })
+}
+
 /// The links and the rates of the crowds, for the message of a failure.
 pub(crate) fn shown(report: &MeshReport) -> String {
     let mut text = format!(

@@ -143,7 +143,7 @@ impl Measuring<'_, '_> {
         rounds
     }
 
-    fn rate(&self, flow: FlowEnds) -> Option<f64> {
+    pub(super) fn rate(&self, flow: FlowEnds) -> Option<f64> {
         average(&self.flows.get(&flow)?.rates)
     }
 

@@ -4,6 +4,7 @@
 //! named with its pair, and the rest goes on.
 
 mod agents;
+mod apart;
 mod crowds;
 mod leases;
 #[cfg(test)]
@@ -94,16 +95,7 @@ pub fn mesh(context: &mut Context<'_>, hosts: &Hosts) -> Result<(Run, MeshReport
         wall_clocks: BTreeMap::new(),
         made: 0,
     };
-    let begun = MonoClock.now();
-    let all = plan.rounds.len() * plan.repetitions as usize;
-    let rounds = (0..plan.repetitions).flat_map(|_| &plan.rounds);
-    for (number, round) in rounds.enumerate() {
-        let text = format!("round {} of {all}: {} pairs", number + 1, round.len());
-        measuring.tell(number, all, &text, MonoClock.now().saturating_since(begun));
-        if measuring.round(round).is_none() {
-            break;
-        }
-    }
+    measuring.rounds(&plan);
     let again = measuring.again(&plan);
     let mut report = MeshReport {
         schema: SCHEMA.to_owned(),
@@ -117,6 +109,7 @@ pub fn mesh(context: &mut Context<'_>, hosts: &Hosts) -> Result<(Run, MeshReport
     };
     if hosts.inventory.shared_links && !measuring.context.interrupted() {
         measuring.search(&mut report);
+        measuring.apart(&mut report);
     }
     report.flows = measuring.found(&again);
     let labels: Vec<_> = report
@@ -236,6 +229,20 @@ impl Measuring<'_, '_> {
             text,
             elapsed,
         });
+    }
+
+    /// Makes all rounds of the plan, each repetition after the other.
+    fn rounds(&mut self, plan: &MeshPlan) {
+        let begun = MonoClock.now();
+        let all = plan.rounds.len() * plan.repetitions as usize;
+        let rounds = (0..plan.repetitions).flat_map(|_| &plan.rounds);
+        for (number, round) in rounds.enumerate() {
+            let text = format!("round {} of {all}: {} pairs", number + 1, round.len());
+            self.tell(number, all, &text, MonoClock.now().saturating_since(begun));
+            if self.round(round).is_none() {
+                break;
+            }
+        }
     }
 
     /// Tests all pairs of a round at once, both ways; `None` if the user wants to stop.
