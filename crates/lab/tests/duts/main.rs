@@ -1,6 +1,10 @@
 //! Devices under test on the real kernel: what each forwards, counts and drops, and that it leaves nothing behind.
 //! Run as root with `--ignored`: user namespaces cannot load XDP programs, and some devices are programs that want root.
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test, whose figures are kept"
+)]
 
 mod command;
 mod conformance;
