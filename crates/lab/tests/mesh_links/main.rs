@@ -1,5 +1,5 @@
 //! That a mesh finds the link between two switches: once, and how often, and how often one that is not there, in 20 times
-//! each; and what is called a link that is none. A mesh takes some ten minutes, five are made at once. Needs user
+//! each; and what is called a link that is none. A mesh takes some ten minutes, ten are made at once. Needs user
 //! namespaces, `ip`, `tc` and `nft`, so run with `--ignored`.
 #![expect(
     clippy::print_stdout,
@@ -21,7 +21,7 @@ use switches::Scene;
 const TIMES: u64 = 20;
 
 /// Meshes at once: all of them together carry some hundred Mbit/s.
-const SIDE_BY_SIDE: usize = 5;
+const SIDE_BY_SIDE: usize = 10;
 
 /// Of 20 Mbit/s each way. Segments as large as a queue of packets takes, so that the shaper counts what a wire would.
 const SHAPED: Scene = Scene {
@@ -147,6 +147,9 @@ fn failures(scene: Scene, is_wrong: fn(&MeshReport) -> bool) -> Vec<String> {
             .iter()
             .map(|link| (link.certainty, link.capacity.point / 1e6));
         println!("{:.2?}", found.collect::<Vec<_>>());
+        if is_wrong(report) {
+            println!("{}", links::shown(report));
+        }
     });
     let wrong = wrong.filter(is_wrong);
     wrong.map(|report| links::shown(&report)).collect()

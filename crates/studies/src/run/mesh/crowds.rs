@@ -36,12 +36,12 @@ type Rates = Vec<(usize, [Option<f64>; 2])>;
 impl Measuring<'_, '_> {
     /// Searches for shared links, and puts what it found into the report.
     pub(super) fn search(&mut self, report: &mut MeshReport) {
-        let crowds = self.crowds(report);
         let fastest = self.fastest();
         let expected = |flow: FlowEnds| {
             let (from, to) = (fastest[0].get(&flow.from)?, fastest[1].get(&flow.to)?);
             Some(from.min(*to))
         };
+        let crowds = self.crowds(report, expected);
         let matchings = crowds.iter().map(|pairs| Matching {
             expected: pairs
                 .iter()
@@ -127,8 +127,13 @@ impl Measuring<'_, '_> {
         rates
     }
 
-    /// The rounds that are made as crowds: those with most pairs whose flows are all known.
-    fn crowds(&self, report: &MeshReport) -> Vec<Vec<MeshPair>> {
+    /// The rounds that are made as crowds: those with most pairs whose flows are known, first those that carried least of
+    /// what was `expected` of their flows.
+    fn crowds(
+        &self,
+        report: &MeshReport,
+        expected: impl Fn(FlowEnds) -> Option<f64>,
+    ) -> Vec<Vec<MeshPair>> {
         let mut rounds: Vec<Vec<MeshPair>> = report.plan.rounds.clone();
         for round in &mut rounds {
             round.retain(|pair| {
@@ -137,10 +142,19 @@ impl Measuring<'_, '_> {
             });
         }
         rounds.retain(|round| round.len() > 1);
-        // Of rounds with as many pairs, random ones: neighbours in a plan are neighbours in racks.
+        // Of rounds that lost as much, random ones: neighbours in a plan are neighbours in racks.
         Random::new(report.plan.seed).shuffle(&mut rounds);
-        rounds.sort_by_key(|round| std::cmp::Reverse(round.len()));
-        rounds
+        let lost = |flow| Some((1.0 - self.rate(flow)? / expected(flow)?).max(0.0));
+        let losses = rounds.into_iter().map(|round| {
+            let flows = round.iter().flat_map(|pair| FlowEnds::of_pair(*pair));
+            (flows.filter_map(lost).sum::<f64>(), round)
+        });
+        let mut losses: Vec<(f64, Vec<MeshPair>)> = losses.collect();
+        losses.sort_by(|(a, one), (b, other)| {
+            let by_pairs = other.len().cmp(&one.len());
+            by_pairs.then(b.total_cmp(a))
+        });
+        losses.into_iter().map(|(_, round)| round).collect()
     }
 
     pub(super) fn rate(&self, flow: FlowEnds) -> Option<f64> {
