@@ -13,6 +13,21 @@ const SCENES: &[(&str, usize, usize, f64, Trap)] = &[
     ("32 hosts, ECMP", 32, 4, 2.0, Trap::Ecmp),
     ("32 hosts, slow hosts", 32, 4, 2.0, Trap::HostLimits),
     ("32 hosts, lossy paths", 32, 4, 2.0, Trap::Lossy),
+    (
+        "32 hosts, full links delay acknowledgements",
+        32,
+        4,
+        2.0,
+        Trap::Acknowledgements,
+    ),
+    ("8 hosts, 2 racks, 2x", 8, 2, 2.0, Trap::None),
+    (
+        "8 hosts, 2 racks, full links delay acknowledgements",
+        8,
+        2,
+        2.0,
+        Trap::Acknowledgements,
+    ),
     ("32 hosts, nothing shared", 32, 4, f64::INFINITY, Trap::None),
 ];
 

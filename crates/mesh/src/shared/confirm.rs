@@ -1,6 +1,7 @@
-//! The intervention: a group alone, and parts of it alone, in turns. Only flows of the group differ between them, so a flow
-//! that gets more in its half was held back by the others.
+//! The intervention: a group alone, and parts of it alone, its core among them, in turns. Only flows of the group differ
+//! between them, so a flow that gets more in its half was held back by the others.
 
+use super::members::Members;
 use super::reference::{Rates, References};
 use super::{LEAST_GAIN, READINGS};
 use linerate_analysis::statistics::{Moments, USUAL_CONFIDENCE, mean};
@@ -9,8 +10,8 @@ use linerate_model::mesh::{CrowdPurpose, GainRatio, LinkCertainty};
 use linerate_model::random::Random;
 use std::ops::Range;
 
-/// Crowds of one reading: all, two halves, and three quarters.
-const CROWDS: usize = 4;
+/// Crowds of one reading: all, two halves, three quarters, and the core.
+const CROWDS: usize = 5;
 /// Crowds of one reading in which each flow runs without some others once: the halves.
 const HALVES: Range<usize> = 1..3;
 /// A flow of a link gets at least so many times as much without the other half. Where it is the direction of a connection's
@@ -43,6 +44,8 @@ pub(super) enum Outcome {
 #[derive(Debug)]
 pub(super) struct Confirmation {
     flows: Vec<usize>,
+    /// The fewest of them that were seen to fill one link: they carry as much as all.
+    core: Vec<usize>,
     /// The half that is left out next, or was.
     half: Vec<usize>,
     /// Those of each reading, one after the other.
@@ -50,9 +53,11 @@ pub(super) struct Confirmation {
 }
 
 impl Confirmation {
-    pub(super) const fn new(flows: Vec<usize>) -> Self {
+    /// Of a group whose core was seen to fill one link.
+    pub(super) fn new(members: Members) -> Self {
         Self {
-            flows,
+            flows: members.all,
+            core: members.core,
             half: Vec::new(),
             crowds: Vec::new(),
         }
@@ -75,6 +80,7 @@ impl Confirmation {
             }
             1 => active.retain(|flow| self.half.contains(flow)),
             2 => active.retain(|flow| !self.half.contains(flow)),
+            3 => active.clone_from(&self.core),
             // What fills the link without the others, or does not if they are of another.
             _ => {
                 random.shuffle(&mut active);

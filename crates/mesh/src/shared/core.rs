@@ -10,8 +10,9 @@ use linerate_model::random::Random;
 const LEFT_OUT: f64 = 0.4;
 /// Random choices of so many flows to leave out, after which fewer are left out.
 const CHOICES: usize = 2;
-/// Single flows that must each set all others free: two links may have one in common.
-const CRITICAL: usize = 2;
+/// Single flows that must each set all others free: of a small core all, since one may be held back by what the others fill
+/// (its acknowledgements are) and fill nothing; of a larger one so many, since two links may have one in common.
+const CRITICAL: usize = 6;
 /// Crowds after which the search for a core is given up.
 const MOST_CROWDS: usize = 60;
 /// Of so few flows none is left out because it was not held back: readings scatter.

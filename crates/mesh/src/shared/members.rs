@@ -19,6 +19,14 @@ const MOST_PASSES: usize = 4;
 /// How many times as much as the core's a flow of its link may get. It may get any less: TCP starves some.
 const ALIKE: f64 = 2.0;
 
+/// Flows that pass one link.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Members {
+    pub(super) all: Vec<usize>,
+    /// The fewest that fill it.
+    pub(super) core: Vec<usize>,
+}
+
 /// The search for the members of a group.
 #[derive(Debug)]
 pub(super) struct MemberSearch {
@@ -69,9 +77,12 @@ impl MemberSearch {
         Some(flows)
     }
 
-    /// All members found.
-    pub(super) fn members(&self) -> Vec<usize> {
-        [self.core.as_slice(), &self.stay].concat()
+    /// All members found, and the core among them.
+    pub(super) fn members(&self) -> Members {
+        Members {
+            all: [self.core.as_slice(), &self.stay].concat(),
+            core: self.core.clone(),
+        }
     }
 
     /// Takes their rates; all members after the last.
@@ -80,7 +91,7 @@ impl MemberSearch {
         rates: &Rates,
         reference: &References,
         random: &mut Random,
-    ) -> Step<Vec<usize>> {
+    ) -> Step<Members> {
         let chunk = self.chunks.pop().unwrap_or_default();
         let level = reference.mean_level(&self.base, rates);
         if level.is_some_and(|level| level < TOGETHER) {

@@ -7,7 +7,8 @@
 //!  few:      its pairs few at a time: what each flow carries while nothing that it shares is full
 //!  core:     of the flows that were held back at once, the fewest that fill one link: any of them sets the others free
 //!  members:  the core less one, with some of the other flows: those that fill the link again pass it
-//!  confirm:  the group alone, and its halves alone, in turns: does each flow rise without the other half?
+//!  confirm:  the group, its halves and its core, in turns: does each flow rise without the other half, and do their sums
+//!            stay one link's?
 //! ```
 //!
 //! The last three are made again for what the links found so far do not explain. Effects are those of whole flows, not of

@@ -29,6 +29,9 @@ pub(crate) struct Scene {
 /// Something that is not a shared link, or not one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trap {
+    /// A flow whose acknowledgements pass a full link carries less: 0.5 to 0.95 of what it carries else (BBR, whose window
+    /// is a few packets where the round trip is short).
+    Acknowledgements,
     /// Each uplink is two links, and each test's ports decide over which it goes.
     Ecmp,
     /// A third of the hosts are slow by themselves.
@@ -72,6 +75,8 @@ struct Network {
     paths: Vec<Vec<Vec<usize>>>,
     weights: Vec<Vec<f64>>,
     bundled: BTreeSet<usize>,
+    /// Whether flows whose acknowledgements pass a full link carry less.
+    couples: bool,
     /// Scatter of a flow's share from crowd to crowd, of the logarithm.
     unfair: f64,
 }
@@ -87,7 +92,7 @@ pub(crate) fn run(scene: Scene, seed: u64) -> Score {
     let mut search = Search::new(matchings.collect(), seed);
     let mut score = Score::default();
     while let Some(crowd) = search.next_crowd() {
-        let rates = network.crowd(&crowd, &mut random);
+        let rates = network.crowd(&crowd, network.couples, &mut random);
         let rates = rates.into_iter();
         let rates: Vec<_> = rates
             .map(|(pair, both)| (pair, both.map(|rate| Some(rate?.0 * noise(&mut random)))))
@@ -160,6 +165,7 @@ impl Network {
             paths,
             weights,
             bundled,
+            couples: scene.trap == Trap::Acknowledgements,
             unfair: scene.unfair,
         }
     }
@@ -172,13 +178,13 @@ impl Network {
     }
 
     /// Weighted max-min: rate and bottleneck of each flow.
-    fn share(&self, flows: &[(Vec<usize>, f64)]) -> Vec<(f64, usize)> {
+    fn share(links: &[f64], flows: &[(Vec<usize>, f64)]) -> Vec<(f64, usize)> {
         let mut rates = vec![None; flows.len()];
         let mut left = BTreeMap::new();
         let mut load: BTreeMap<usize, f64> = BTreeMap::new();
         for (path, weight) in flows {
             for link in path {
-                left.insert(*link, self.links[*link]);
+                left.insert(*link, links[*link]);
                 *load.entry(*link).or_default() += weight;
             }
         }
@@ -206,7 +212,7 @@ impl Network {
         rates.into_iter().flatten().collect()
     }
 
-    fn crowd(&self, crowd: &Crowd, random: &mut Random) -> Vec<(usize, BothWays)> {
+    fn crowd(&self, crowd: &Crowd, couples: bool, random: &mut Random) -> Vec<(usize, BothWays)> {
         let (paths, weights) = (&self.paths[crowd.matching], &self.weights[crowd.matching]);
         let places: Vec<(usize, usize)> = crowd
             .pairs
@@ -226,11 +232,38 @@ impl Network {
                 (self.choose(&paths[flow], random), share)
             })
             .collect();
+        let rates = if couples {
+            self.coupled(paths, &places, flows, random)
+        } else {
+            Self::share(&self.links, &flows)
+        };
         let mut all: BTreeMap<usize, BothWays> = BTreeMap::new();
-        for ((pair, way), rate) in places.iter().zip(self.share(&flows)) {
+        for ((pair, way), rate) in places.iter().zip(rates) {
             all.entry(*pair).or_default()[*way] = Some(rate);
         }
         all.into_iter().collect()
+    }
+
+    /// Rates where full links delay acknowledgements too.
+    fn coupled(
+        &self,
+        paths: &[Vec<usize>],
+        places: &[(usize, usize)],
+        mut flows: Vec<(Vec<usize>, f64)>,
+        random: &mut Random,
+    ) -> Vec<(f64, usize)> {
+        let rates = Self::share(&self.links, &flows);
+        let full = rates.iter().map(|rate| rate.1);
+        let full: BTreeSet<usize> = full.filter(|link| *link < self.shared).collect();
+        let mut links = self.links.clone();
+        for ((flow, (rate, _)), (pair, way)) in flows.iter_mut().zip(&rates).zip(places) {
+            let back = &paths[pair * 2 + 1 - way];
+            if back.iter().any(|link| full.contains(link)) {
+                flow.0.push(links.len());
+                links.push(rate * (0.5 + 0.45 * random.unit()));
+            }
+        }
+        Self::share(&links, &flows)
     }
 
     /// Flows that each link of the network limits while all are active, where it limits two at least.
@@ -243,7 +276,7 @@ impl Network {
             purpose: linerate_model::mesh::CrowdPurpose::All,
         };
         let mut limited: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
-        for (pair, both) in self.crowd(&crowd, &mut Random::new(0)) {
+        for (pair, both) in self.crowd(&crowd, false, &mut Random::new(0)) {
             for (way, rate) in both.into_iter().enumerate() {
                 if let Some((_, link)) = rate.filter(|(_, link)| *link < self.shared) {
                     limited.entry(link).or_default().push((pair, way));

@@ -10,7 +10,7 @@ use linerate_model::mesh::{
 };
 use linerate_model::random::Random;
 use linerate_model::run::Trial;
-use linerate_model::spec::{Direction, Stop, TestSpec};
+use linerate_model::spec::{Direction, SocketChoice, Stop, TestSpec};
 use linerate_model::{BitRate, Clock as _};
 use linerate_sys::clock::MonoClock;
 use std::collections::BTreeMap;
@@ -99,6 +99,7 @@ impl Measuring<'_, '_> {
         number: usize,
         report: &mut MeshReport,
     ) -> Rates {
+        let socket = self.socket();
         let job = |(pair, ways): &(usize, [bool; 2])| {
             let spec = TestSpec {
                 direction: direction(*ways),
@@ -106,6 +107,7 @@ impl Measuring<'_, '_> {
                 streams: STREAMS,
                 stop: Stop::After(self.hosts.inventory.time + TAIL),
                 interval: INTERVAL,
+                socket: socket.clone(),
                 ..self.specs[0].clone()
             };
             (pairs[*pair], vec![spec])
@@ -125,6 +127,17 @@ impl Measuring<'_, '_> {
             }
         }
         rates
+    }
+
+    /// How the sockets of all crowds are set up. Where the round trip is short, the window of BBR is some packets: a full
+    /// link that only its acknowledgements pass holds it back too, as if it were the flow's. Every Linux has Reno, and lets
+    /// every user take it.
+    fn socket(&self) -> SocketChoice {
+        let is_any = self.flows.values().any(|flow| flow.models_path);
+        SocketChoice {
+            congestion_control: is_any.then(|| "reno".to_owned()),
+            ..self.specs[0].socket.clone()
+        }
     }
 
     /// The rounds that are made as crowds: those with most pairs whose flows are known, first those that carried least of

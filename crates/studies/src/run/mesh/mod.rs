@@ -27,9 +27,10 @@ use linerate_model::exit::Failure;
 use linerate_model::mesh::{FlowStanding, MeshFlow, MeshPair, MeshPlan, MeshReport, SCHEMA};
 use linerate_model::run::{
     Config, Host, HostRole, Run, RunKind, RunRequest, RunWork, StudyCell, StudyPlace,
-    StudySettings, WallClockOffset,
+    StudySettings, Trial, WallClockOffset,
 };
 use linerate_model::spec::{Direction, Side, Stop, TestSpec};
+use linerate_model::tcp::models_the_path;
 use linerate_peers::key::Key;
 use linerate_store::new_id;
 use linerate_sys::clock::{MonoClock, wall_now};
@@ -202,6 +203,8 @@ struct Flow {
     /// Receiver-side rate of each valid test, bit/s.
     rates: Vec<f64>,
     limit: Option<String>,
+    /// Whether its sender's congestion control models the path (BBR).
+    models_path: bool,
     failure: Option<String>,
     tests: u32,
 }
@@ -301,6 +304,9 @@ impl Measuring<'_, '_> {
         self.wall_clocks.extend(compared);
         let run = self.part(flow, spec, repetition, outcome, hosts);
         let known = self.flows.entry(flow).or_default();
+        let controls = run.trials.iter().filter_map(Trial::tcp);
+        let mut controls = controls.map(|tcp| tcp.congestion_control.as_deref());
+        known.models_path |= controls.any(models_the_path);
         let valid = run.trials.iter().filter(|trial| trial.valid);
         let rates = valid.filter_map(|trial| trial.received_rate);
         let before = known.rates.len();
