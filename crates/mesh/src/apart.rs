@@ -56,14 +56,11 @@ pub fn apart(
     };
     for pair in again.into_iter().take(MOST) {
         let meets = |other: &MeshPair| {
-            let both = [pair, *other].map(|pair| [pair.dialer, pair.listener]);
-            let passes = |pair: MeshPair, sides: &Sides| {
-                FlowEnds::of_pair(pair)
-                    .into_iter()
-                    .any(|flow| sides.pass(flow))
-            };
-            let share = |sides: &Sides| passes(pair, sides) && passes(*other, sides);
-            both[0].iter().any(|host| both[1].contains(host)) || sides.iter().any(share)
+            let hosts = [other.dialer, other.listener];
+            let is_shared = |sides: &Sides| sides.pass_either(pair) && sides.pass_either(*other);
+            hosts.contains(&pair.dialer)
+                || hosts.contains(&pair.listener)
+                || sides.iter().any(is_shared)
         };
         let rounds = &mut apart.rounds;
         match rounds.iter_mut().find(|round| !round.iter().any(meets)) {
@@ -90,6 +87,12 @@ impl Sides {
 
     fn pass(&self, flow: FlowEnds) -> bool {
         self.senders.contains(&flow.from) && self.receivers.contains(&flow.to)
+    }
+
+    /// Whether the link is passed by either direction of a pair.
+    fn pass_either(&self, pair: MeshPair) -> bool {
+        let mut flows = FlowEnds::of_pair(pair).into_iter();
+        flows.any(|flow| self.pass(flow))
     }
 }
 

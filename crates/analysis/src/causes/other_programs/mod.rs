@@ -54,10 +54,12 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
 ///
 /// Of a device whose own threads are not known, those may be the other programs.
 pub(crate) fn doubt_device(run: &Run, direction: Direction, verdict: &mut Verdict) {
+    if verdict.limit != device::CAUSE.limit() || run.has_emulated_link() {
+        return;
+    }
     let evidence = Evidence::new(run, direction, &[]);
     let is_known = evidence.mean(device_cores).is_some();
-    let is_full = taken_of_full(&evidence, Side::Sender).is_some();
-    if verdict.limit == device::CAUSE.limit() && is_known && is_full && !run.has_emulated_link() {
+    if is_known && taken_of_full(&evidence, Side::Sender).is_some() {
         let seen = "Other programs left the device hardly any CPU time of this host.";
         doubt(verdict, seen.to_owned());
     }
